@@ -1,12 +1,14 @@
 """As many lines out as in, in their order, whatever the batches are and whichever rows are refused."""
 
+import sys
 import threading
+import types
 
 import pytest
 
 from cluster.engines import Refused
 from cluster.formats import LOST, JsonLines, TextLines
-from cluster.part import BATCHES_AT_ONCE, Job, output_lines
+from cluster.part import BATCHES_AT_ONCE, Job, cores_of_task, output_lines
 from cluster.works import Translate
 
 
@@ -86,3 +88,10 @@ def test_lines_are_read_a_few_batches_ahead_of_what_is_written():
 
     next(output_lines(job(2), shouted, source()))
     assert len(taken) == 2 * BATCHES_AT_ONCE
+
+
+@pytest.mark.parametrize(("task", "cores"), [(None, 1), (types.SimpleNamespace(cpus=lambda: 3), 3)])
+def test_a_task_computes_on_the_cores_that_spark_gives_it(monkeypatch, task, cores):
+    spark = types.SimpleNamespace(TaskContext=types.SimpleNamespace(get=lambda: task))
+    monkeypatch.setitem(sys.modules, "pyspark", spark)
+    assert cores_of_task() == cores

@@ -47,6 +47,14 @@ def test_answers_are_compared_with_those_of_their_own_lines(order):
     assert sorted(asked) == sorted(LINES[:4]) and (asked == LINES[:4]) == (order == "given")
 
 
+def test_the_order_is_the_same_each_time():
+    lines, asked = [str(number) for number in range(20)], []
+    for _ in range(2):
+        check = RuntimeCheck("any", 5, "shuffled", 20, lambda lines: asked.append(lines) or echo(lines))
+        agreement_in(check, lines, echo(lines), tie=1e-4)
+    assert asked[0] == asked[1] != lines
+
+
 def test_an_answer_to_another_line_is_a_disagreement_or_a_tie():
     others = [Translation("two", -1.0), Translation("two", -2.0)]
     agreed = agreement_in(RuntimeCheck("any", 1, "given", 2, lambda lines: others), LINES, echo(LINES), tie=1e-4)

@@ -69,6 +69,12 @@ def test_a_number_is_its_digits_however_they_are_written(number):
     assert {tuple(numbers_of(f"about {form}, or so.")) for form in forms} == {(str(number),)}
 
 
+def test_a_number_counts_as_often_as_it_is_there():
+    cleaner = Cleaner({"numbers": True})
+    assert cleaner.reason_to_drop("2 by 2 metres", "2 Meter") == RULES["numbers"].reason
+    assert cleaner.reason_to_drop("2 by 2 metres", "2 mal 2 Meter") is None
+
+
 def test_digits_of_any_script_are_digits():
     assert numbers_of("٤٢ and ४२") == ["42", "42"]
 

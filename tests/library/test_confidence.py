@@ -102,7 +102,7 @@ def test_a_fit_finds_the_shares_that_it_was_drawn_from():
 
 def test_a_few_sentences_are_one_group_with_laplaces_share():
     calibration = fitted([-1.0, -2.0, -3.0], [True, True, False], "a measure")
-    assert calibration.points == (-2.0,) and calibration.confidences == (3 / 5,)
+    assert calibration == Calibration((-2.0,), (3 / 5,), "a measure", 3)
     two = fitted(range(-2 * FEWEST_IN_GROUP, 0), [False] * FEWEST_IN_GROUP + [True] * FEWEST_IN_GROUP, "a measure")
     assert two.confidences == pytest.approx((1 / 27, 26 / 27))
 

@@ -121,6 +121,7 @@ def test_repair_makes_a_tree_of_any_text(text, words):
         ("(NP XX )NP XX", 2, "(S (NP XX )NP XX )S"),
         ("(S (NP the dog )NP XX )S", 1, "(S XX )S"),
         ("(S XX )S", 0, ""),
+        ("(S (NP XX ) ( XX )NP )S", 2, "(S (NP XX XX )NP )S"),  # a bracket alone is neither a bracket nor a leaf
     ],
 )
 def test_how_repair_goes(text, words, expected):

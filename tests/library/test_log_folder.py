@@ -1,5 +1,9 @@
 """A folder of an event file: what is written is read, in one file, and what an earlier process wrote stays."""
 
+import time
+
+from tensorboard.compat.proto.summary_pb2 import Summary
+
 from keras_transformer.inspection.event_file import event_files, read_events
 from keras_transformer.inspection.log_folder import LogFolder
 
@@ -23,3 +27,12 @@ def test_a_folder_is_made_by_the_first_write_and_goes_on_in_another_process(tmp_
     assert len(event_files(folder)) == 1 and values_in(folder) == written
     LogFolder(folder).write(3, {"validation/rate": 0.125})
     assert values_in(folder) == [*written, (3, "rate", 0.125)]
+
+
+def test_everything_has_the_time_at_which_it_was_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    folder = LogFolder(tmp_path)
+    folder.write(1, {"validation/rate": 0.5})
+    folder.add("", 2, Summary(value=[Summary.Value(tag="other", simple_value=1.0)]))
+    events = [event for event in read_events(event_files(tmp_path)[-1]) if event.summary.value]
+    assert [(event.step, event.wall_time) for event in events] == [(1, 1e9), (2, 1e9)]

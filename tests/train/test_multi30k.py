@@ -10,11 +10,12 @@ import threading
 
 import pytest
 
+from keras_transformer.errors import UserError
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import CONFIGS, MULTI30K, MULTI30K_CONFIGS, ROOT
 from train.config.run import load_config
 from train.data import multi30k
-from train.data.multi30k import DOWNLOADS, SUMS, app
+from train.data.multi30k import DOWNLOADS, SUMS, app, read_file
 
 TEXTS = {"train.en.gz": b"A dog runs.\n" * 500, "train.de.gz": b"Ein Hund rennt.\n" * 500, "val.en.gz": b"A cat.\n"}
 
@@ -198,3 +199,8 @@ def test_the_sums_are_those_of_multi30k():
         pytest.skip("Multi30k is not on this machine")
     found = {name: hashlib.sha256(gzip.decompress((MULTI30K / name).read_bytes())).hexdigest() for name in SUMS}
     assert found == SUMS
+
+
+def test_whatever_keeps_a_file_from_being_read_is_one_sentence(tmp_path):
+    with pytest.raises(UserError, match="cannot be read: Is a directory. --from must be a folder with all files"):
+        read_file(tmp_path)

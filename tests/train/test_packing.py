@@ -177,6 +177,7 @@ def test_epochs_asked_for_in_any_order_are_the_same(lengths):
     pairs = pairs_of(lengths)
     forward, back = Epochs(pairs, RowLengths(40, 40), seed=(1, 2)), Epochs(pairs, RowLengths(40, 40), seed=(1, 2))
     found = {epoch: forward.epoch(epoch).packing.pairs for epoch in (0, 1, 2, 3)}
+    assert list(forward._epochs) == [3]  # what is over is not kept
     for epoch in (3, 0, 2, 2, 1):
         np.testing.assert_array_equal(back.epoch(epoch).packing.pairs, found[epoch])
     assert (found[0] != found[1]).any() and (found[1] != found[2]).any()

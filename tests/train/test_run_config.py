@@ -232,6 +232,7 @@ def test_an_override_inside_a_value_or_of_two_lines_is_refused(load):
         (FILES.replace('"b.tsv"', '{files = "b.tsv", tagg = "<x>"}'), "there is no key data.validation.0.tagg"),
         (FILES.replace('"b.tsv"', '{tag = "<x>"}'), "data.validation.0.files is missing"),
         (FILES.replace('"b.tsv"', '{files = "b.tsv", weight = 2}'), "data.validation: an entry has a weight"),
+        (FILES + 'test = [{files = "c.tsv", weight = 2}]\n', "data.test: an entry has a weight"),
         (FILES.replace('["a.en", "a.de"]', "{files = 'a.tsv', weight = 0}"), "data.train.0.weight is 0: "),
         (FILES.replace('"b.tsv"', '{files = "b.tsv", tag = "to de"}'), "data.validation.0.tag: 'to de' has a space"),
         (
