@@ -259,3 +259,14 @@ def test_what_is_being_prepared_is_given_up_in_every_shard(monkeypatch):
     shards = [PackedBatches(copying_pairs(), 64, RowLengths(16, 16), seed) for seed in range(3)]
     ShardedBatches(shards).give_up()
     assert given_up == [shard._epochs for shard in shards]
+
+
+def test_the_next_epoch_is_prepared_in_every_shard(monkeypatch):
+    prepared = []
+    monkeypatch.setattr(Epochs, "prepare_ahead", lambda epochs, number: prepared.append((epochs, number)))
+    shards = [PackedBatches(copying_pairs(), 64, RowLengths(16, 16), seed) for seed in range(3)]
+    batches = ShardedBatches(shards)
+    batches.prepare_next(0, batches.steps_per_epoch - 1)  # training ends with the first epoch
+    assert prepared == []
+    batches.prepare_next(0, 2 * batches.steps_per_epoch)
+    assert prepared == [(shard._epochs, 1) for shard in shards]

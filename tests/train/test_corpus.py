@@ -1,6 +1,7 @@
 """Text files as a corpus: every pair is read as it stands, or counted, or named in an error."""
 
 import bz2
+import collections
 import gzip
 import lzma
 import os
@@ -10,7 +11,7 @@ import pytest
 from tests.support.places import MULTI30K_CONFIGS
 from train.config.run import load_config
 from train.config.sources.files import FilesData
-from train.data.corpus import CorpusError
+from train.data.corpus import CorpusError, skipped_sentence
 from train.data.files import file_stamp
 from train.data.prepare import load_corpus, load_test_split
 
@@ -155,6 +156,11 @@ def test_a_blank_line_of_a_tsv_file_is_skipped_and_counted_as_an_empty_pair(tmp_
     path = str(tmp_path / "pairs.tsv")
     split = load_corpus(FilesData(source="files", train=[path], validation=[path])).validation
     assert list(split) == [("a", "x"), ("b", "y")] and sum(split.skipped.values()) == 3
+
+
+def test_what_was_skipped_is_told_in_the_order_of_its_reasons():
+    assert skipped_sentence(collections.Counter({"repeated": 1_234, "identical": 2})) == "2 identical, 1,234 repeated"
+    assert skipped_sentence(collections.Counter()) == "none"
 
 
 def test_the_fingerprint_of_plain_files_has_nothing_but_them(tmp_path):

@@ -70,6 +70,7 @@ def test_the_workers_that_do_not_answer_are_named_as_lost():
     assert lost_sentence(one, message).startswith(f"worker 1 ({one.addresses[1]}) is gone, ")
     with listening(other):
         assert "(Collective ops is aborted by: Socket closed)" in lost_sentence(one, message)
+        assert "(Deadline exceeded)" in lost_sentence(one, "Deadline exceeded")
 
 
 def test_only_the_chief_logs_progress_and_others_log_warnings_with_their_number(capsys):
