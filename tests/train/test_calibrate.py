@@ -68,6 +68,13 @@ def test_good_translations_get_a_high_confidence_and_bad_ones_a_low_one(folder, 
     assert len(re.findall(r"^  0\.\d to 0\.\d +0 +- +-$", printed, re.MULTILINE)) == 9  # bins without a sentence
 
 
+def test_the_size_of_batches_arrives(folder, monkeypatch):
+    given = []
+    monkeypatch.setattr(Translator, "load", lambda *_, **named: given.append(named) or Scoring())
+    assert calibrate(folder.path, "--batch-size", 5).exit_code == 0
+    assert given == [{"batch_size": 5, "calibration": None}]  # nor is there a confidence to be measured yet
+
+
 def test_the_test_set_is_measured_on_and_a_person_reads_a_table(folder, loaded):
     lines = calibrate(folder.path).stdout.splitlines()
     assert lines[1].startswith("fitted to data.validation_pairs: 8 sentences, ")

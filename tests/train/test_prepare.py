@@ -1,6 +1,7 @@
 """From encoded text to batches: what the seed decides."""
 
 import types
+from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
@@ -43,6 +44,16 @@ def tokenizer(tmp_path_factory):
     path = tmp_path_factory.mktemp("prepare") / "tokenizer.model"
     train_tokenizer([text for pair in SENTENCES for text in pair], path, 330, symbols_of(3))
     return Tokenizer(path)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_an_epoch_that_is_not_needed_any_more_is_given_up(tokenizer, change):
+    training, data = CHANGES[change]
+    section = types.SimpleNamespace(**{"terms": 0.0, "placeholders": 0.0} | data)
+    redraw = redraw_of(TRAINING.model_copy(update=training), tokenizer, (), section)
+    pairs = encode_corpus(Split("train", lambda: iter(SENTENCES)), tokenizer, RowLengths(90, 90))
+    with pytest.raises(CancelledError):
+        redraw(pairs, np.random.default_rng(2), lambda: True)
 
 
 @pytest.mark.parametrize("change", CHANGES)
