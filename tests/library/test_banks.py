@@ -1,10 +1,12 @@
 """Dynamic beam allocation: which continuations are candidates, their banks, and how a beam is shared among these."""
 
 import numpy as np
+import pytest
 
 from keras_transformer.decoding.banks import best_of_banks, is_new, progress_after, progress_before, shared
 from keras_transformer.decoding.continuations import best_continuations
 from keras_transformer.decoding.required import progress_of
+from keras_transformer.decoding.rules import is_cut_now
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import BeamState
 from keras_transformer.tokens import EOS, PAD, SPECIAL
@@ -68,6 +70,17 @@ def test_a_token_may_end_one_phrase_and_begin_another_one():
     state = state_of([[9]], [[9, 10], [10, 11]])
     tokens = np.array([[[10, 9, 7]]], "int32")
     assert as_numpy(progress_after(state, progress_of(state), tokens)).tolist() == [[[3, 1, 0]]]
+
+
+@pytest.mark.parametrize("special", SPECIAL)
+def test_a_model_would_end_that_prefers_only_what_may_not_come(special):
+    logits = np.full((1, WORDS), -9.0, "float32")
+    logits[:, [special, EOS, 7]] = 5, 4, 0
+    state = state_of([[5]], [[9, 10]])
+    cut = is_cut_now(state._replace(rules=state.rules | {"limits": np.array([2], "int32")}), logits)
+    assert not as_numpy(cut).any()  # at its limit too
+    log_probs = np.where(np.isin(np.arange(WORDS), [*SPECIAL, EOS]), NEVER, logits).astype("float32")
+    assert as_numpy(best_of_banks(state, logits, log_probs[np.newaxis], 2).tokens).tolist() == [[9]]  # and 7 is late
 
 
 def test_each_hypothesis_has_a_progress_of_its_own():
