@@ -161,6 +161,8 @@ NAMES = (
     *(".commands", ".confidence", ".container", ".durations", ".locks"),
     *(".decoding", ".decoding.options", ".model_config"),  # the table of options
     *(".lite", ".lite.folder"),  # which kind of export it is
+    *(".run_folder", ".config", ".inference"),  # which files are a run's, and are not to be replaced
+    ".languages",
 )
 
 
