@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from cluster.duplicates import REPEATED, MarkedRows, marked
+from cluster.duplicates import REPEATED, MarkedRows, marked, unique
 from cluster.formats import JsonLines, TabLines
 
 
@@ -67,3 +67,7 @@ def test_a_marked_line_is_written_as_an_unmarked_one():
     assert both.write(("one", True), {"dropped": "x"}) == plain.write("one", {"dropped": "x"})
     refused = both.refuse(("one", False), ["dropped"], "No.")
     assert refused == plain.refuse("one", ["dropped"], "No.") and both.is_refused(refused)
+
+
+def test_no_two_lines_without_texts_are_one():
+    assert len({unique(part, place) for part in range(30) for place in range(30)}) == 900

@@ -8,7 +8,7 @@ import pytest
 
 from cluster.engines import Refused
 from cluster.formats import LOST, JsonLines, TextLines
-from cluster.part import BATCHES_AT_ONCE, Job, cores_of_task, output_lines
+from cluster.part import BATCHES_AT_ONCE, Job, computed, cores_of_task, output_lines
 from cluster.works import Translate
 
 
@@ -95,3 +95,8 @@ def test_a_task_computes_on_the_cores_that_spark_gives_it(monkeypatch, task, cor
     spark = types.SimpleNamespace(TaskContext=types.SimpleNamespace(get=lambda: task))
     monkeypatch.setitem(sys.modules, "pyspark", spark)
     assert cores_of_task() == cores
+
+
+def test_the_reason_of_a_line_that_is_refused_is_that_of_the_model():
+    first, second = computed(Batches("x"), [("a",), ("x",)])
+    assert first == {"translation": "A"} and str(second) == "It has x."

@@ -188,3 +188,11 @@ def test_a_file_without_keys_is_one_sentence_that_shows_no_line(content, reason,
     if reason == "no API key":
         with pytest.raises(UserError, match="no API key"):
             Access(api_key_file=file)
+
+
+def test_a_key_that_replaces_another_is_a_change(tmp_path):
+    file = tmp_path / "keys"
+    file.write_text(KEYS[0])
+    keys = ApiKeys(file)
+    file.write_text(KEYS[1])
+    assert keys.refresh() and not keys.refresh()

@@ -245,3 +245,8 @@ def test_a_model_of_two_sentencepiece_models_is_written_and_imported_again(tmp_p
     assert second.values.keys() == first.values.keys()
     for path, array in second.values.items():
         np.testing.assert_array_equal(array, first.values[path], err_msg=path)
+
+
+def test_the_card_names_both_languages_or_none(tmp_path):
+    (tmp_path / "config.toml").write_text('[data]\nsource_language = "en"\n')
+    assert "en into" not in card_of(tmp_path) and "into None" not in card_of(tmp_path)

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from keras_transformer.doctor import folders
+from keras_transformer.doctor import folders, runs
 from keras_transformer.doctor.finding import MISSING, NOTE
 from keras_transformer.saved_run import load_run
 from tests.support.findings import cut, removed, states, the_missing
@@ -100,3 +100,9 @@ def test_a_configuration_that_is_no_toml_is_found(run):
     assert "config.toml is damaged" in the_missing(folders.folder(run)).text
     (run / "config.toml").write_text("\ufeff[data]\n")
     assert [finding.text for finding in folders.folder(run) if finding.state == NOTE][-1] == "it has no checkpoint"
+
+
+@pytest.mark.parametrize("content", ["[]", "{", "{}", "3"])
+def test_a_preset_whose_metadata_are_none_is_a_note(tmp_path, content):
+    (tmp_path / "metadata.json").write_text(content)
+    assert runs.versions(tmp_path / "metadata.json").state == NOTE

@@ -15,7 +15,17 @@ from keras_transformer.errors import InputError, UserError
 from keras_transformer.inspection.attention import LONGEST, AttentionReader, PairAttention, head_measures
 from keras_transformer.inspection.callbacks import AttentionPictures
 from keras_transformer.inspection.event_file import EventFile
-from keras_transformer.inspection.pictures import CELL, WIDEST, Grid, cells_for, draw_attention, labels, picture_summary
+from keras_transformer.inspection.pictures import (
+    CELL,
+    GREYS,
+    WIDEST,
+    Grid,
+    cells_for,
+    draw_attention,
+    labels,
+    paint,
+    picture_summary,
+)
 from keras_transformer.model import Transformer
 from tests.support.events import read_pictures
 from tests.support.models import assert_close
@@ -192,6 +202,12 @@ def test_one_weight_has_one_colour_in_every_picture():
         row, column = Grid.of(pair.weights["encoder"], *[labels(pair.source)] * 2).corner(0, 0)
         colours.append(pixels(draw_attention(pair, "encoder"))[(row + 1) * CELL - 3, (column + 1) * CELL - 3])
     assert colours[0] > colours[1] + 20  # a quarter is lighter than a half
+
+
+def test_the_colour_grows_with_the_root_of_a_weight():
+    image = np.zeros((3 * CELL, 5 * CELL), np.uint8)
+    paint(image, (1, 1), np.array([[0.0, 0.25, 1.0]]))
+    assert image[CELL, CELL : 4 * CELL : CELL].tolist() == [GREYS, round((GREYS + 255) / 2), 255]
 
 
 def test_any_piece_is_drawn_without_a_warning():

@@ -100,3 +100,10 @@ def test_the_trees_that_differ_most_are_shown_with_the_treebanks():
 def test_of_many_trees_that_differ_the_first_ten_are_shown():
     found = compare_trees("other", TREES * 2, [GOLD] * 18, [FLAT] * 18)
     assert [one.line for one in found.lines] == list(range(1, 11))
+
+
+@pytest.mark.parametrize("paired_test", ["bootstrap", "randomization"])
+def test_trees_are_compared_by_the_test_that_is_asked_for(paired_test):
+    ours, theirs = [GOLD] * 9, [GOLD] * 7 + [FLAT, ""]
+    found = compare_trees("other", TREES, ours, theirs, paired_test)
+    assert found.differences == bracket_differences(counts_of(TREES, ours), counts_of(TREES, theirs), paired_test)
