@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from keras_transformer.model_config import ConfigError
+from keras_transformer.presets import folder_to_save
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run, load_runs
 from keras_transformer.tokenizer import train_tokenizer
@@ -80,3 +81,9 @@ def test_a_checkpoint_that_was_put_aside_is_none_to_continue_from(tmp_path):
     assert not folder.has_begun()
     (folder.checkpoints / "step-00000001.npz").touch()
     assert folder.has_begun()
+
+
+def test_a_run_that_has_just_begun_is_no_place_for_a_preset(tmp_path):
+    (tmp_path / "config.toml").touch()
+    with pytest.raises(ConfigError, match="is a run folder: save the preset into another folder"):
+        folder_to_save(tmp_path)
