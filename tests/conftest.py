@@ -119,6 +119,9 @@ def pytest_collection():
 def pytest_collection_modifyitems(items):
     seconds = longest_files()
     items.sort(key=lambda item: -seconds.get(file_of(item.nodeid), 0))  # a stable order
+    addresses = [item.nodeid for item in items if " object at 0x" in item.nodeid]
+    if addresses:
+        raise pytest.UsageError(f"give these cases ids: another process would know them by others: {addresses}")
     for item in items:
         if SLOW & set(item.fixturenames):
             item.add_marker(pytest.mark.slow)

@@ -7,6 +7,10 @@ from keras_transformer.batching import list_of_lines
 from keras_transformer.text.required import PhraseReader
 
 
+def type_of(value):
+    return type(value).__name__
+
+
 class Table:
     """As pandas has it: it iterates over the names of its columns."""
 
@@ -16,7 +20,7 @@ class Table:
         return iter(["fox"])
 
 
-@pytest.mark.parametrize("lines", [None, b"fox", 3, Table(), np.array("fox"), np.array([["fox"]])], ids=repr)
+@pytest.mark.parametrize("lines", [None, b"fox", 3, Table(), np.array("fox"), np.array([["fox"]])], ids=type_of)
 def test_what_is_no_list_is_refused(lines):
     """The names of a table's columns would be translated without a word."""
     for read in (list_of_lines, lambda texts: PhraseReader(None).read(texts, 9)):
@@ -24,7 +28,7 @@ def test_what_is_no_list_is_refused(lines):
             read(lines)
 
 
-@pytest.mark.parametrize("lines", [("fox",), iter(["fox"]), np.array(["fox"]), {"fox": 1}, {"fox"}], ids=repr)
+@pytest.mark.parametrize("lines", [("fox",), iter(["fox"]), np.array(["fox"]), {"fox": 1}, {"fox"}], ids=type_of)
 def test_what_has_one_text_after_another_is_a_list(lines):
     assert list_of_lines(lines) == ["fox"]
 
