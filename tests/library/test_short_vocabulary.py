@@ -121,10 +121,10 @@ def test_a_shortlist_of_everything_changes_nothing(rules, static_shapes):
 def test_a_bound_on_the_columns_changes_no_translation_that_has_enough(rules, most, monkeypatch):
     shortlist, longest = random_shortlist(), SOURCES.shape[1] + BEAM.extra_length
     expected = found(decoders()[0], shortlist=shortlist, rules=rules)
-    bounded = search(decoders()[0], SOURCES, BEAM, True, rules, longest, table_of(shortlist, most))
+    bounded = search(decoders()[0], SOURCES, BEAM, True, rules, [longest], table_of(shortlist, most))
     assert_same_hypotheses(bounded, expected)
     monkeypatch.setattr(module, "WIDTH", 1)  # 37 columns, which are too few for long sentences
-    bounded = search(decoders()[0], SOURCES, BEAM, True, rules, longest, table_of(shortlist, most))
+    bounded = search(decoders()[0], SOURCES, BEAM, True, rules, [longest], table_of(shortlist, most))
     is_done = as_numpy(bounded.scores)[:, 0] != UNFINISHED
     assert 0 < is_done.sum() < len(SOURCES) or most == 0
     assert_close(as_numpy(bounded.scores)[is_done], as_numpy(expected.scores)[is_done], atol=1e-4)
