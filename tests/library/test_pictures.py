@@ -27,8 +27,10 @@ from keras_transformer.inspection.pictures import (
     picture_summary,
 )
 from keras_transformer.model import Transformer
+from keras_transformer.tokens import EOS
 from tests.support.events import read_pictures
-from tests.support.models import assert_close
+from tests.support.marian import pair_tokenizer
+from tests.support.models import SMALL, assert_close
 
 SOURCE, TARGET = ["▁a", "▁red", "▁dog", "</s>"], ["▁ein", "▁Hund", "</s>"]
 KEYS = {"memory": (3, 4), "encoder": (4, 4), "decoder": (3, 3)}  # T x S, S x S, T x T
@@ -119,6 +121,16 @@ def test_a_model_with_fewer_positions_reads_fewer_pieces(pair):
     model = Transformer(pair[0].model_config.replace(positions="learned", max_positions=5))
     [shown] = AttentionReader(model, pair[1], [("the cat sat on the mat", "a " * 20)]).pairs
     assert (len(shown.source), len(shown.target), shown.target[-1]) == (5, 5, "</s>")
+
+
+def test_the_pieces_of_each_side_are_those_by_which_it_is_translated():
+    """The two sides of a pair of tokenizers divide the same text in two ways."""
+    tokenizer, text = pair_tokenizer(), "two hundred and zweihundert"
+    model = Transformer(SMALL.replace(vocab_size=tokenizer.vocab_size))
+    [shown], pieces = AttentionReader(model, tokenizer, [(text, text)]).pairs, tokenizer.pieces()
+    assert shown.source == [pieces[number] for number in [*tokenizer.encode(text), EOS]]
+    assert shown.target == [pieces[number] for number in [*tokenizer.encode_target(text), EOS]]
+    assert shown.source != shown.target
 
 
 @pytest.mark.slow

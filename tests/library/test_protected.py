@@ -52,15 +52,26 @@ def test_tags_follow_their_words_to_another_place():
     assert restored("the <b>red</b> <i>car</i>", "Auto rotes", [(2, 0), (1, 1)]) == "<i>Auto</i> <b>rotes</b>"
 
 
+def test_punctuation_before_a_pair_stays_before_it_whatever_spaces_are_inside_of_the_pair():
+    alignment = [(0, 0), (1, 1), (2, 1), (3, 2)]
+    for inside in ("red", " red ", "  red "):
+        assert restored(f"see (<b>{inside}</b>) now", "sieh (rot) jetzt", alignment) in (
+            "sieh (<b>rot</b>) jetzt",
+            "sieh (<b>rot)</b> jetzt",
+        )
+
+
 def test_a_further_copy_is_taken_out_but_not_that_of_a_number():
     assert restored("Hi {name}", "Hi {name} {name}") == "Hi {name}"
     assert restored("Hi {name}", "Hi {name}{name}{name}") == "Hi {name}"
     assert restored("Hi 2", "Hi 2 2") == "Hi 2 2"
 
 
-def test_without_an_alignment_what_was_not_copied_is_unplaced():
-    line = ProtectedLine.of("Hello {name}, see {url}", EVERYTHING)
-    assert line.restored("Hallo {name}, sieh", []) == ("Hallo {name}, sieh", ("{url}",))
+@pytest.mark.parametrize("placeholders", [0, 1, 2, 3])
+def test_without_an_alignment_what_was_not_copied_is_unplaced_as_a_reader_knows_it(placeholders):
+    line = ProtectedLine.of("Hello {name}, see {url} or a dog", EVERYTHING, placeholders, hides_terms=True)
+    copied = "\u27e61\u27e7" if placeholders else "{name}"
+    assert line.restored(f"Hallo {copied}, sieh", []) == ("Hallo {name}, sieh", ("{url}", "Köter"))
 
 
 def test_only_lines_with_spans_are_changed_and_a_line_of_spans_alone_is_not_translated(caplog):
@@ -127,6 +138,14 @@ def test_elements_keep_what_they_are_in(elements, translation, alignment):
     numbers = itertools.count()
     line = " ".join(written(element, numbers) for element in elements)
     assert parents_in(restored(line, re.sub(r"[<>]", "", translation), alignment)) == parents_in(line)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.permutations(range(5)))
+def test_a_lone_tag_stays_between_the_pairs_before_it_and_those_behind(places):
+    alignment = list(enumerate(places))
+    text = restored("<b>one</b> <i>two</i> </u> three <p>four</p> five", "A B C D E", alignment)
+    assert max(text.index("</b>"), text.index("</i>")) < text.index("</u>") < text.index("<p>")
 
 
 def test_without_spans_a_line_is_not_looked_at():

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import ConfigError
-from keras_transformer.kinds import build_model, config_of, incremental_decoder, with_attention
+from keras_transformer.kinds import CONFIGS as CONFIG_CLASSES
+from keras_transformer.kinds import build_model, config_of, incremental_decoder, kind_of, with_attention
 from keras_transformer.layers import masking
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.saved_run import save_run
@@ -102,6 +103,18 @@ def test_a_frozen_model_stays_frozen_until_it_is_told_to_train(config):
     copy.trainable = True
     assert len(copy.trainable_weights) == len(copy.weights)
     assert len(again(copy).trainable_weights) == len(copy.weights)
+
+
+@pytest.mark.parametrize("config", [ONE, RECURRENT], ids=["transformer", "recurrent"])
+@pytest.mark.parametrize("is_trained", [False, True])
+def test_a_model_has_the_arguments_that_every_model_of_keras_has(config, is_trained):
+    model = kind_of(config).model(config, name="mine", trainable=is_trained)
+    assert (model.name, model.trainable) == ("mine", is_trained)
+    assert len(model.trainable_weights) == is_trained * len(model.weights)
+
+
+def test_every_kind_of_model_is_in_the_table():
+    assert {type(config) for config in (ONE, RECURRENT)} == set(CONFIG_CLASSES.values())
 
 
 def test_a_part_that_trains_inside_of_a_frozen_layer_and_a_weight_that_does_not():
