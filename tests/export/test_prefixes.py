@@ -1,5 +1,7 @@
 """Prefixes inside a graph: the same as in Python."""
 
+import contextlib
+
 import pytest
 import tensorflow as tf
 
@@ -58,6 +60,17 @@ def test_what_has_no_piece_is_refused_by_name_and_never_left_out():
             reader.read(text, 50)
         with pytest.raises(tf.errors.InvalidArgumentError, match=NO_PIECES):
             graph_reader.read(tf.constant(["zwei", text]), 50)
+
+
+def test_a_prefix_is_marked_as_cut_where_python_refuses_it():
+    tokenizer, most = pair_tokenizer(), 4
+    graph_reader = GraphPrefixReader(tokenizer, graph_tokenizer(tokenizer.model_bytes).encode_target)
+    texts = ["zwei", "zwei zwei"]
+    assert [len(tokenizer.encode_target(text)) - most for text in texts] == [-2, 0]
+    _, _, is_cut = graph_reader.read(tf.constant(texts), most)
+    for text, of_graph in zip(texts, is_cut.numpy(), strict=True):
+        with pytest.raises(InputError, match="at most 3 are possible") if of_graph else contextlib.nullcontext():
+            PrefixReader(tokenizer).read(text, most)
 
 
 def test_endings_are_padded_and_those_that_do_not_exist_are_marked():

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from keras_transformer.batching import LONGEST_SOURCE
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.errors import InputError
+from keras_transformer.model import Transformer
 from keras_transformer.normalization import SPACE
 from keras_transformer.prefixes import NO_ENDING, Prefix, PrefixReader, rules_of_prefixes
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
@@ -134,3 +136,14 @@ def test_a_search_takes_the_most_probable_of_the_endings_and_is_free_after_it(be
     outputs = [tokens_of(ids) for ids in as_numpy(found.ids)[:, 0]]
     assert outputs == [(A, EOS), (B, B, A, EOS), (EOS,)]
     assert_close(as_numpy(found.scores)[:, 0], np.log([0.06 * 0.5, 0.04 * 0.7 * 0.7, 0.9]))
+
+
+@pytest.mark.parametrize("positions, most", [({}, LONGEST_SOURCE), ({"positions": "learned", "max_positions": 8}, 8)])
+def test_what_bounds_a_prefix_is_the_longest_output_and_not_the_longest_source(pair, positions, most):
+    model = Transformer(pair[0].model_config.replace(**positions))
+    translator = Translator(model, pair[1], max_source_tokens=4)
+    assert len(pair[1].encode_target("a " * 6)) == 6
+    for tokens in (6, most - 1):
+        translator.check_prefix("a " * tokens)
+    with pytest.raises(InputError, match=f"has {most} tokens; at most {most - 1} are possible"):
+        translator.check_prefix("a " * most)

@@ -88,6 +88,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "korean": "the pages in Korean",
     "links": "the links of README.md and of every page",
     "killed": "a run that is killed and resumed",
+    "lite_folder": "keras_transformer/lite/folder.py",
     "lowercase": "tokenizers in lower case",
     "manual": "the pages of docs/",
     "marian_mt": "an exported folder in transformers",

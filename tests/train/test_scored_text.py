@@ -7,6 +7,7 @@ import pytest
 
 from train.config.sources.files import FilesData
 from train.data.corpus import CorpusError
+from train.data.prepare import load_test_split
 from train.scoring import scored_text
 from train.scoring.scored_text import ScoredText
 
@@ -17,6 +18,18 @@ def test_a_runs_test_set_needs_no_training_text(tmp_path):
     assert name_and_pairs(ScoredText.of_run(FilesData(**data))) == ("data.validation", [("a", "b"), ("c", "d")])
     data |= {"validation": ["none.tsv"], "test": [str(tmp_path / "test.tsv")]}
     assert name_and_pairs(ScoredText.of_run(FilesData(**data))) == ("data.test", [("a", "b"), ("c", "d")])
+
+
+@pytest.mark.parametrize(("source", "target"), [("en", "de"), ("zh", "ja")])
+def test_the_language_is_that_of_the_translations_wherever_the_text_is_from(source, target, tmp_path):
+    (tmp_path / "test.tsv").write_text("a\tb\n", encoding="utf-8")
+    languages = {"source_language": source, "target_language": target}
+    data = FilesData(source="files", train=["none"], validation=[str(tmp_path / "test.tsv")], **languages)
+    split = load_test_split(data)
+    own = types.SimpleNamespace(shards=[1])
+    prepared = types.SimpleNamespace(train=own, corpus=types.SimpleNamespace(train=own))
+    for scored in (ScoredText.of_run(data), ScoredText.of_split(split, data, prepared)):
+        assert (scored.language, scored.pairs) == (target, [("a", "b")])
 
 
 def name_and_pairs(scored):
