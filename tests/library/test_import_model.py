@@ -9,6 +9,8 @@ from keras_transformer.commands.import_model import app
 from keras_transformer.commands.score import app as score_app
 from keras_transformer.commands.translate import app as translate_app
 from keras_transformer.imported.folder import import_folder
+from keras_transformer.imported.huggingface import tokenizer_of
+from keras_transformer.pair_tokenizer import SPECIAL_PIECES
 from keras_transformer.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.marian import (
@@ -45,6 +47,22 @@ def test_the_run_folder_has_what_commands_read(run):
     assert folder.check_lines.read_text(encoding="utf-8").splitlines() == lines("test.en")
     assert folder.inference().search == model.search
     assert sorted(path.name for path in run.parent.iterdir()) == ["run"]
+
+
+def test_the_ids_are_those_of_the_vocabulary_also_where_both_sides_have_the_same_model(pair, tmp_path):
+    """A model of ours, exported, has the ids of its SentencePiece model; a joint one of others need not."""
+    for name in ("source.spm", "target.spm"):
+        (tmp_path / name).write_bytes(pair[1].model_bytes)
+    special, text = max(SPECIAL_PIECES) + 1, "the cat sat"
+    pieces = pair[1].pieces()
+    for vocabulary in (pieces, pieces[:special] + pieces[: special - 1 : -1], [*pieces, "more"]):
+        tokenizer = tokenizer_of(tmp_path, vocabulary)
+        assert tokenizer.pieces() == vocabulary
+        for encode in (tokenizer.encode, tokenizer.encode_target):
+            assert [vocabulary[number] for number in encode(text)] == [
+                pieces[number] for number in pair[1].encode(text)
+            ]
+        assert tokenizer.decode(tokenizer.encode_target(text)) == text
 
 
 @pytest.mark.slow
