@@ -2,6 +2,7 @@
 
 import functools
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -13,7 +14,7 @@ from keras_transformer.decoding.ensemble import EnsembleDecoder
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER, UNFINISHED
 from keras_transformer.decoding.search import search
-from keras_transformer.decoding.short_vocabulary import WIDTH, ShortlistTable, short_vocabulary
+from keras_transformer.decoding.short_vocabulary import WIDTH, ShortlistTable, over_columns, short_vocabulary
 from keras_transformer.decoding.trace import traced_search
 from keras_transformer.kinds import build_model, incremental_decoder
 from keras_transformer.recurrent.config import RecurrentConfig
@@ -222,6 +223,17 @@ def test_a_graph_that_knows_no_sizes_finds_the_same(rules):
     for rows in (SOURCES, SOURCES[:1]):
         expected = found(decoders()[0], rows, options, shortlist=random_shortlist())
         assert_same_hypotheses(searched(tf.constant(rows)), expected)
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_a_step_that_has_room_changes_no_shape(members):
+    """Otherwise a graph of static shapes, as LiteRT's, has no loop of such steps."""
+    decoder = decoders()[0] if members == 1 else EnsembleDecoder(list(decoders()))
+    short = over_columns(decoder, short_vocabulary(table_of(random_shortlist()), SOURCES[:2], {}, 8, True))
+    state = short.start(SOURCES[:2], 3).longer(4)
+    _, after = short.step(short.step_weights(), state, ops.zeros((2, 3), "int32"), 1, has_room=True)
+    shapes = [[tuple(leaf.shape) for leaf in keras.tree.flatten(each)] for each in (state, after)]
+    assert shapes[0] == shapes[1]
 
 
 # the columns
