@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.layers import Dropout
-from tests.support.training import TINY
+from tests.support.training import BATCHES, TINY, tensors, training_model
 from train.config.training import TrainingConfig
 from train.step.build import build, compiled
 from train.step.training_model import TrainingModel
@@ -52,6 +52,13 @@ def test_micro_batches_are_equal_parts_of_the_rows_in_order(count):
     assert [part["labels"].shape for part in parts] == [(4 // count, 3)] * count
     for name, ids in batch.items():
         np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), ids)
+
+
+def test_dropout_acts_in_a_step_and_each_step_has_masks_of_its_own():
+    model, batch = training_model(dropout=0.5), tensors(BATCHES.batch(0))
+    sums = [model.sums_and_gradients(batch, tf.constant(step), tf.constant(0))[0] for step in (0, 0, 1)]
+    first, again, next_step = (float(each.loss) for each in sums)
+    assert first == again != next_step
 
 
 def test_the_first_weights_follow_from_the_seed():
