@@ -62,11 +62,13 @@ def test_what_has_no_piece_is_refused_by_name_and_never_left_out():
             graph_reader.read(tf.constant(["zwei", text]), 50)
 
 
-def test_a_prefix_is_marked_as_cut_where_python_refuses_it():
+def test_a_prefix_is_marked_as_cut_where_python_refuses_it(monkeypatch):
     tokenizer, most = pair_tokenizer(), 4
     graph_reader = GraphPrefixReader(tokenizer, graph_tokenizer(tokenizer.model_bytes).encode_target)
-    texts = ["zwei", "zwei zwei"]
-    assert [len(tokenizer.encode_target(text)) - most for text in texts] == [-2, 0]
+    none = tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), [0])
+    monkeypatch.setattr(graph_reader, "read_one", lambda text, most: (0, none))  # what is forced takes a second
+    texts = ["zwei", "zwei zweiund", "zwei zwei", "zwei zwei zwei"]
+    assert [len(tokenizer.encode_target(text)) - most for text in texts] == [-2, -1, 0, 2]
     _, _, is_cut = graph_reader.read(tf.constant(texts), most)
     for text, of_graph in zip(texts, is_cut.numpy(), strict=True):
         with pytest.raises(InputError, match="at most 3 are possible") if of_graph else contextlib.nullcontext():
