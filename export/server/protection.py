@@ -80,17 +80,23 @@ def is_asked(inputs: Arrays, *of: Input) -> bool:
 
 
 def run_protected(
-    compute: Compute, outputs: tuple[str, ...], inputs: Arrays, placeholders: int = 0, knows_terms: bool = False
+    compute: Compute,
+    outputs: tuple[str, ...],
+    inputs: Arrays,
+    placeholders: int = 0,
+    knows_terms: bool = False,
+    hides_terms: bool = False,
 ) -> Arrays:
     """Return the outputs of a batch of lines, with every span of each.
 
     compute: from names of outputs, and the inputs of the graph, to these outputs. In `pieces`, scores and `alignments`
     is what the model wrote. placeholders: how many the model knows. knows_terms: whether it has learned soft terms.
+    hides_terms: whether placeholders stand for terms too, as for a model that does not align words.
     Raises RequestError for a kind or a term that makes no sense, and for soft terms that the model does not know.
     """
     of_graph = {name: values for name, values in inputs.items() if name not in [each.name for each in INPUTS]}
     lines = [
-        protected_line(text, asked, placeholders, knows_terms)
+        protected_line(text, asked, placeholders, knows_terms, hides_terms)
         for text, asked in zip(inputs["text"], of_rows(inputs, INPUTS), strict=True)
     ]
     texts = [
@@ -160,12 +166,14 @@ def of_rows(inputs: Arrays, of: Sequence[Input]) -> Iterable[tuple[bytes, ...]]:
     return zip(*(column * rows if len(column) == 1 else column for column in columns), strict=True)
 
 
-def protected_line(text: bytes, asked: tuple[bytes, ...], placeholders: int, knows_terms: bool) -> ProtectedLine | None:
+def protected_line(
+    text: bytes, asked: tuple[bytes, ...], placeholders: int, knows_terms: bool, hides_terms: bool
+) -> ProtectedLine | None:
     """Return a line with its spans; None if it has none, or is no UTF-8. asked: INPUTS. Raises RequestError."""
     try:
         protection = protection_of(*asked)
         check_soft(protection.glossary.has_soft, knows_terms)
-        line = ProtectedLine.of(text.decode(), protection, placeholders)
+        line = ProtectedLine.of(text.decode(), protection, placeholders, hides_terms)
     except UnicodeDecodeError:
         return None
     except UserError as error:

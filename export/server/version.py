@@ -10,6 +10,7 @@ import pathlib
 import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -73,7 +74,7 @@ class Version:
         self._few = few_sentences_of(path / LITERT)
         self.definitions = {name: definitions[name] for name in self.signatures}
         self.example = example_of(path)
-        self._knows_terms = knows_terms(path)
+        self._knows_terms, self._aligns = knows_terms(path), aligns(path)
 
     def run(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
         """Compute `outputs` from all inputs of the signature. Raises RequestError if the graph fails."""
@@ -90,9 +91,8 @@ class Version:
             with contextlib.suppress(UnicodeError, UserError):  # the graph knows what to answer
                 return self._few.run(outputs, inputs)
         if PROTECT.name in inputs:
-            return run_protected(
-                functools.partial(self._compute, signature), outputs, inputs, self._placeholders, self._knows_terms
-            )
+            compute, known = functools.partial(self._compute, signature), self._placeholders
+            return run_protected(compute, outputs, inputs, known, self._knows_terms, not self._aligns)
         return self._compute(signature, outputs, inputs)
 
     @functools.cached_property
@@ -155,11 +155,21 @@ def return_freed_memory() -> None:
 
 def example_of(path: pathlib.Path) -> str:
     """Return the example sentence of a version's certificate, or an empty string if there is none."""
+    return str(certified(path, "example", ""))
+
+
+def aligns(path: pathlib.Path) -> bool:
+    """Return whether the model of a version aligns words, as all but those without attention do."""
+    return certified(path, "alignment_layer", 1) != 0
+
+
+def certified(path: pathlib.Path, key: str, otherwise: Any) -> Any:
+    """Return what a version's certificate says, or `otherwise`."""
     try:
         with (path / CERTIFICATE).open("rb") as file:
-            return str(json.loads(file.read(MOST_BYTES))["example"])
+            return json.loads(file.read(MOST_BYTES))[key]
     except (OSError, ValueError, LookupError, TypeError):  # there is none, or it is older or damaged
-        return ""
+        return otherwise
 
 
 def knows_terms(path: pathlib.Path) -> bool:

@@ -7,8 +7,8 @@ import tensorflow as tf
 from export.server.errors import RequestError
 from export.server.protection import INPUTS, REMAINING, UNPLACED, answered, run_protected, with_protection
 from export.server.signature import Signature, Tensor
-from export.server.version import knows_terms
-from export.versions import INFERENCE
+from export.server.version import aligns, knows_terms
+from export.versions import CERTIFICATE, INFERENCE
 from keras_transformer.inference import Inference
 from keras_transformer.text.placeholders import placeholders_known
 
@@ -35,14 +35,16 @@ def capitals(names, inputs):
     return {name: found[name] for name in names}  # fmt: skip
 
 
-def ask(lines, outputs=("translations", UNPLACED, "scores"), placeholders=0, knows_terms=False, **asked):
+def ask(
+    lines, outputs=("translations", UNPLACED, "scores"), placeholders=0, knows_terms=False, hides_terms=False, **asked
+):
     inputs = {"text": np.array([line.encode() for line in lines], object)}
     for each in INPUTS:
         values = asked.get(each.name, [""])
         inputs[each.name] = np.array([value.encode() for value in values], object)
     for name in {"required", "forbidden"} & set(asked):
         inputs[name] = np.array([value.encode() for value in asked[name]], object)
-    return run_protected(capitals, outputs, inputs, placeholders, knows_terms)
+    return run_protected(capitals, outputs, inputs, placeholders, knows_terms, hides_terms)
 
 
 def firsts(column):
@@ -61,6 +63,25 @@ def test_a_model_that_knows_placeholders_gets_them_in_place_of_spans():
     lines = ["see {x} and {y} <b>with {z}</b>", "a dog"]
     answer = ask(lines, placeholders=2, protect=["placeholders,tags"], glossary=["dog\tHund"])  # by the alignment
     assert firsts(answer["translations"]) == ["SEE {x} AND {y} <b>WITH {z}</b>", "A Hund"]
+
+
+def test_of_a_model_that_does_not_align_terms_become_placeholders_too():
+    asked = {"glossary": ["dog\tHund"], "keep": ["Rex"], "placeholders": 2}
+    lines = ["alone: a dog, Rex"]
+    assert firsts(ask(lines, **asked)[UNPLACED]) == ["Hund\nRex"]
+    answer = ask(lines, hides_terms=True, **asked)
+    assert firsts(answer["translations"]) == ["ALONE: A Hund, Rex"] and firsts(answer[UNPLACED]) == [""]
+
+
+@pytest.mark.parametrize(
+    ("certificate", "aligned"),
+    [(None, True), ("{", True), ("[]", True), ("{}", True), ('{"alignment_layer": 1}', True),
+     ('{"alignment_layer": 0}', False)],
+)  # fmt: skip
+def test_a_version_says_whether_its_model_aligns_words(tmp_path, certificate, aligned):
+    if certificate is not None:
+        (tmp_path / CERTIFICATE).write_text(certificate)
+    assert aligns(tmp_path) is aligned
 
 
 def test_a_graph_that_divides_placeholders_into_pieces_knows_none():
