@@ -28,7 +28,7 @@ function fromTranslate(row, source, options) {
       remaining: row.remaining?.[rank] ?? "", // only if something was forbidden
       confidence: row.confidences?.[rank] ?? null,
     }))
-    .filter((translation) => !isMissing(translation.score));
+    .filter(({ text, score }, rank) => !isMissing(score) && row.translations.indexOf(text) === rank); // spans make some equal
   return { source, options, truncated: row.truncated, translations, source_pieces: null, attention: null, beam: null };
 }
 

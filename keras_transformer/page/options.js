@@ -79,8 +79,5 @@ function resetControls(options) {
   for (const option of options) byId(`option-${option.name}`).value = String(initialOf(option));
 }
 
-/** Return the options without those of the text, which `explain` does not have. */
-function ofSearch(options, chosen) {
-  const names = options.filter((option) => option.group !== "Text").map((option) => option.name);
-  return Object.fromEntries(Object.entries(chosen).filter(([name]) => names.includes(name)));
-}
+/** Return whether any of those of the text is chosen, which `explain` does not have. */
+const hasOfText = (options, chosen) => options.some(({ group, name }) => group === "Text" && name in chosen);

@@ -91,6 +91,10 @@ async function askNow() {
   byId("mirror").replaceChildren();
   byId("example").hidden = text !== "" || !data.example;
   if (!text) return showNothing();
+  if (options.required && text.includes("\n")) {
+    showNothing();
+    return showError("required is for one sentence: write the text in one line, or leave required empty.");
+  }
   document.body.classList.add("asking");
   try {
     if (hasParagraphs(text, options)) await askParts(written, options, signal);
@@ -98,7 +102,7 @@ async function askNow() {
   } catch (error) {
     if (error.name === "AbortError") return;
     showError(error.message);
-    for (const id of ["attention", "beam", "in-part", "awaited"]) byId(id).hidden = true; // those of an earlier sentence
+    hideReasons();
   } finally {
     if (!signal.aborted) document.body.classList.remove("asking");
   }
@@ -114,10 +118,13 @@ async function askFor(text, options, signal) {
   const explanation = fromTranslate(answer, text, options);
   show(explanation);
   byId("answer-note").append(` \u00b7 ${Math.round(performance.now() - begin)} ms`);
-  if (!data.has_explain || !explanation.translations.length) return;
-  const reasons = await ask(url, bodyOf("explain", text, ofSearch(data.options, options)), signal);
+  if (!canExplain(options) || !explanation.translations.length) return;
+  const reasons = await ask(url, bodyOf("explain", text, options), signal);
   showReasons(withExplain(explanation, reasons));
 }
+
+/** Return whether `explain` shows the translation that `translate` gives with these options. */
+const canExplain = (options) => data.has_explain && !hasOfText(data.options, options);
 
 /** Wait for an answer; if it takes long, show that the page waits. */
 async function patiently(answer) {
@@ -191,6 +198,7 @@ function show(explanation) {
   byId("answer-note").textContent = noteOf(translations[0]);
   byId("results").hidden = translations.length === 0;
   byId("no-explain").hidden = data.has_explain || explanation.beam !== null;
+  byId("not-explained").hidden = !data.has_explain || canExplain(explanation.options) || explanation.beam !== null;
   if (!translations.length) return;
   const showTokens = (rank) => drawTokens(byId("tokens"), byId("tokens-readout"), translations[rank]);
   drawAlternatives(byId("alternatives"), translations, showTokens);
@@ -198,11 +206,17 @@ function show(explanation) {
   showReasons(explanation);
 }
 
+/** Hide attention and beam, which are those of an earlier sentence. */
+function hideReasons() {
+  for (const id of ["attention", "beam", "in-part", "awaited"]) byId(id).hidden = true;
+}
+
 /** Show attention and beam once they are there. Until then, those of an earlier sentence are pale. */
 function showReasons(explanation) {
   const isThere = explanation.attention !== null;
   for (const id of ["attention", "beam"]) byId(id).classList.toggle("pending", !isThere);
-  byId("awaited").hidden = isThere || !data.has_explain || !byId("attention").hidden;
+  if (!isThere && !canExplain(explanation.options)) return hideReasons();
+  byId("awaited").hidden = isThere || !byId("attention").hidden;
   if (!isThere) return;
   byId("attention").hidden = byId("beam").hidden = false;
   byId("in-part").hidden = !isExplainedInPart(explanation);

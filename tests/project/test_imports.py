@@ -95,6 +95,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "metrics_page": "docs/metrics.md",
     "page_key": "API keys on the page",
     "page_paragraphs": "whole texts on the page",
+    "page_protected": "protected spans, terms and phrases on the page",
     "parity": "independent implementations",
     "old_runs": "tests/data/old_runs",
     "pair_run": "a run whose tokenizer is a pair of SentencePiece models",

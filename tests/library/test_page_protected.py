@@ -1,0 +1,75 @@
+"""The page with protected spans, terms and phrases: it explains no other translation than it shows."""
+
+import pytest
+
+from keras_transformer.page import page
+from tests.support.browser import visit
+from tests.support.explanations import DATA, OPTIONS, explanation, rows_of
+
+HOST = "http://page.test"  # no such server: every request is answered by a test
+TEXTS = [{"name": name, "default": "", "help": "", "group": "Text"} for name in ("protect", "forbidden")]
+REQUIRED = {"name": "required", "default": "", "help": "", "group": "Output", "placeholder": "Hund"}
+PAGE = page(DATA | {"options": [*OPTIONS, REQUIRED, *TEXTS], "has_paragraphs": True})
+
+
+@pytest.fixture
+def served(browser):
+    """A page with a server that answers `explanation()`, whose `row` of `translate` a test may change."""
+    row, reasons = rows_of(explanation())
+    with visit(browser, "about:blank") as opened:
+        opened.row, opened.asked = row, []
+
+        def predict(route):
+            opened.asked.append(route.request.post_data_json)
+            is_why = opened.asked[-1]["signature_name"] == "explain"
+            route.fulfill(json={"predictions": [reasons if is_why else opened.row]})
+
+        opened.route(f"{HOST}/", lambda route: route.fulfill(content_type="text/html", body=PAGE))
+        opened.route("**/*:predict", predict)
+        opened.goto(HOST)
+        opened.locator("summary").click()
+        yield opened
+
+
+@pytest.mark.parametrize("option", ["protect", "forbidden"])
+def test_attention_and_beam_of_another_text_are_not_shown_and_the_page_says_why(served, option):
+    served.fill("#sentence", "A dog runs")
+    served.locator("#beam-tree .node").first.wait_for()
+    assert not served.locator("#not-explained").is_visible()
+    served.row = served.row | {"pieces": ["▁Ein </s>", "▁Der </s>", ""]}  # of another text than `explain` has read
+    served.asked.clear()
+    served.fill(f"#option-{option}", "tags")
+    served.locator("#not-explained").wait_for()
+    assert not any(served.locator(f"#{name}").is_visible() for name in ("attention", "beam", "awaited", "in-part"))
+    assert option in served.locator("#not-explained").inner_text()
+    served.fill(f"#option-{option}", "")
+    served.locator("#beam-tree .node").first.wait_for()
+    assert [body["signature_name"] for body in served.asked] == ["translate", "translate", "explain"]
+    assert not served.locator("#not-explained").is_visible() and served.locator("#in-part").is_visible()
+
+
+def test_translations_that_have_become_equal_are_shown_once_where_the_best_is(served):
+    texts, scores = ["Ein {x}", "Der {x}", "Ein {x}", "Der {x}", "Das {x}"], [-0.1, -0.2, -0.3, -0.4, -0.5]
+    served.row = served.row | {"translations": texts, "scores": scores, "log_probabilities": scores}
+    for name in ("pieces", "piece_log_probabilities", "is_cut", "confidences"):
+        served.row[name] = served.row[name][:1] * len(texts)
+    served.fill("#sentence", "A {x}")
+    served.locator(".alternative").first.wait_for()
+    assert served.locator(".alternative .text").all_inner_texts() == ["Ein {x}", "Der {x}", "Das {x}"]
+    shown = served.locator(".alternative").all_inner_texts()
+    assert all(number in text for number, text in zip(("0.10", "0.20", "0.50"), shown, strict=True))
+
+
+def test_required_phrases_of_several_lines_are_refused_in_a_sentence(served):
+    served.fill("#option-required", "Hund")
+    served.fill("#sentence", "A dog runs.")
+    served.locator(".alternative").first.wait_for()
+    served.locator("#beam-tree .node").first.wait_for()
+    served.asked.clear()
+    served.fill("#sentence", "A dog runs.\nA cat.")
+    served.locator("#error:not(:empty)").wait_for()
+    assert "required is for one sentence" in served.locator("#error").inner_text()
+    assert served.asked == [] and served.locator("#translation").inner_text() == ""
+    assert not served.locator("#results").is_visible()
+    served.fill("#option-required", "")
+    served.locator("#error").wait_for(state="hidden")
