@@ -7,7 +7,7 @@ import tensorflow as tf
 from export.server.errors import RequestError
 from export.server.protection import INPUTS, REMAINING, UNPLACED, answered, run_protected, with_protection
 from export.server.signature import Signature, Tensor
-from export.server.version import aligns, knows_terms
+from export.server.version import Version, aligns, knows_terms
 from export.versions import CERTIFICATE, INFERENCE
 from keras_transformer.inference import Inference
 from keras_transformer.text.placeholders import placeholders_known
@@ -82,6 +82,17 @@ def test_a_version_says_whether_its_model_aligns_words(tmp_path, certificate, al
     if certificate is not None:
         (tmp_path / CERTIFICATE).write_text(certificate)
     assert aligns(tmp_path) is aligned
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+def test_a_version_that_does_not_align_words_hides_terms(aligned):
+    version = Version.__new__(Version)  # without a graph
+    of_graph = {"_compute": lambda signature, *asked: capitals(*asked), "_placeholders": 2, "_few": None}
+    vars(version).update(of_graph, _knows_terms=False, _aligns=aligned)
+    inputs = {each.name: np.array([b""], object) for each in INPUTS}
+    inputs |= {"text": np.array([b"alone: a dog"], object), "glossary": np.array([b"dog\tHund"], object)}
+    answer = version.run(GRAPH, ("translations", UNPLACED), inputs)
+    assert firsts(answer[UNPLACED]) == (["Hund"] if aligned else [""])
 
 
 def test_a_graph_that_divides_placeholders_into_pieces_knows_none():
