@@ -51,7 +51,8 @@ const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replac
 /** Write the request as lines of Python, in which a string of JSON is a string too. */
 function pythonLines(url, body) {
   const [instance] = body.instances;
-  const inputs = Object.entries(instance).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+  const inPython = (value) => (value === true ? "True" : JSON.stringify(value));
+  const inputs = Object.entries(instance).map(([name, value]) => `${JSON.stringify(name)}: ${inPython(value)}`);
   const headers = apiKey ? `, headers={"Authorization": "Bearer " + os.environ["API_KEY"]}` : "";
   return [
     ...(apiKey ? ["import os", ""] : []),

@@ -210,7 +210,8 @@ def test_the_lines_for_curl_and_python_ask_the_same(opened, served):
     opened.fill("#sentence", QUOTED)
     opened.locator("summary").click()
     opened.fill("#option-target_prefix", 'd\'er "Küche"')
-    [row] = predict(served, QUOTED, n_best=4, target_prefix='d\'er "Küche"')["predictions"]
+    asked = {"n_best": 4, "target_prefix": 'd\'er "Küche"', "paragraphs": True}  # U+2028 parts sentences
+    [row] = predict(served, QUOTED, **asked)["predictions"]
     curl = subprocess.run(["sh", "-c", opened.locator("#curl").inner_text()], capture_output=True, check=True)
     [found] = json.loads(curl.stdout)["predictions"]
     assert found["translations"] == row["translations"]
