@@ -27,7 +27,7 @@ from keras_transformer.sources import encoded_lines
 from keras_transformer.tokens import PAD
 from keras_transformer.translation import Translation
 
-KEPT = 5  # idle interpreters per thread: as many as there are rooms for many sentences
+KEPT = 10  # idle interpreters per thread: as many as there are rooms, of one sentence and of several
 
 
 class LiteTranslator:
