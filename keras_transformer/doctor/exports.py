@@ -10,6 +10,7 @@ from keras_transformer.doctor.finding import Finding, missing, note, ok
 from keras_transformer.doctor.packages import tensorflow_name, version_of
 from keras_transformer.doctor.variables import damage_in
 from keras_transformer.errors import UserError, first_line_of
+from keras_transformer.files import files_in
 from keras_transformer.lite.folder import DESCRIPTION, Description, LiteFolder
 from keras_transformer.pair_tokenizer import open_tokenizer
 
@@ -39,7 +40,7 @@ def version(path: pathlib.Path) -> Iterator[Finding]:
     if problems:
         yield missing(f"version {path.name}: {'; '.join(problems)}", AGAIN)
         return
-    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    size = sum(file.stat().st_size for file in files_in(path))
     yield ok(f"version {path.name} is a complete SavedModel of {size / 1e6:.1f} MB")
     yield from certificate(path)
     if not has_content(path / WARM_UP):
