@@ -66,6 +66,22 @@ def whole_version(tmp_path_factory):
     return made_once(tmp_path_factory, "whole_version", write) / "1"
 
 
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    """An authority that signs certificates (support/certificates.py)."""
+    from tests.support.certificates import Authority
+
+    return Authority(tmp_path_factory.mktemp("authority"), "our-authority")
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory):
+    """An authority that nobody trusts who trusts `authority`."""
+    from tests.support.certificates import Authority
+
+    return Authority(tmp_path_factory.mktemp("stranger"), "another-authority")
+
+
 @pytest.fixture
 def brief_latencies(monkeypatch):
     """A certificate measures the latency of each length for a moment, not for seconds."""

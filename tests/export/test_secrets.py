@@ -15,7 +15,7 @@ from export.server.secrets import Secrets
 from export.server.tls import Certificate
 from export.versions import ExportError
 from keras_transformer.errors import UserError
-from tests.support.certificates import Authority, Pair, openssl
+from tests.support.certificates import Pair, openssl
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.echo import write_echo
 
@@ -72,16 +72,6 @@ def test_half_of_a_certificate_is_refused_before_it_is_read(missing, tmp_path):
 
 
 # certificates
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("authority"), "our-authority")
-
-
-@pytest.fixture(scope="module")
-def stranger(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("stranger"), "another-authority")
 
 
 @pytest.fixture(scope="module")

@@ -21,21 +21,10 @@ from export.client.transports import ClientError
 from export.probe import reason_against
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from tests.support.certificates import Authority
 from tests.support.echo import write_echo
 
 LINES = ["a", "ü"]
 LONG = "x" * 200_000
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("authority"), "our-authority")
-
-
-@pytest.fixture(scope="module")
-def stranger(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("stranger"), "another-authority")
 
 
 @pytest.fixture(scope="module")
