@@ -4,6 +4,7 @@ import ast
 import importlib
 import json
 import re
+import statistics
 import subprocess
 
 import pytest
@@ -131,6 +132,23 @@ def test_its_speeds_are_those_that_the_benchmarks_left():
     assert f"{loads[64]['latencies']['per_second']:.0f} requests/s from 64 clients" in row_about("Serving")
     assert f"{loads[1]['latencies']['p50'] * 1e3:.0f} ms for one;" in row_about("Serving")
     assert all(load["wrong"] == [] for load in found["serve_load"]["loads"])
+
+
+def test_its_speeds_of_engines_are_those_that_the_benchmark_left():
+    engines = json.loads((ROOT / "benchmarks/results/engines.json").read_text(encoding="utf-8"))
+    alone = {
+        (point["model"], point["engine"]): 1000 * statistics.median(point["seconds"])
+        for point in engines["points"]
+        if (point["mode"], point["cores"]) == ("one", 1)
+    }
+    ours, theirs = (alone["multi30k_en_de_fast", f"{engine}_int8"] for engine in ("litert", "ctranslate2"))
+    assert f"**{ours:.1f} ms** a sentence of one core" in row_about("Translation speed")
+    assert f"int8: {theirs / ours:.2f} times CTranslate2" in row_about("Translation speed")
+    times = [
+        alone[run, "saved_model"] / alone[run, "ctranslate2_float32"]
+        for run in ("multi30k_en_de", "multi30k_en_de_fast")
+    ]
+    assert f"takes {times[0]:.1f} to {times[1]:.1f} times as long as CTranslate2" in README
 
 
 def test_its_scores_are_those_of_the_table_of_results():
