@@ -66,6 +66,14 @@ def whole_version(tmp_path_factory):
     return made_once(tmp_path_factory, "whole_version", write) / "1"
 
 
+@pytest.fixture(scope="session")
+def echo_folder(tmp_path_factory):
+    """The folder of a model with one version, which answers what it was asked (support/echo.py). Tests only read it."""
+    from tests.support.echo import write_echo
+
+    return write_echo(tmp_path_factory.mktemp("served") / "echo" / "1").parent
+
+
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory):
     """An authority that signs certificates (support/certificates.py)."""

@@ -17,7 +17,6 @@ from export.server.process import local_server
 from export.versions import ExportError
 from keras_transformer.errors import UserError
 from tests.support.commands import assert_one_sentence, invoke
-from tests.support.echo import write_echo
 
 KEYS = ["first-0123456789abcdef", "second-fedcba9876543210"]
 METRICS = "monitoring/prometheus/metrics"
@@ -32,15 +31,8 @@ def file(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "echo"
-    write_echo(folder / "1")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def server(folder, file):
-    with local_server(folder, ServerOptions(port=0, grpc_port=0, api_key_file=file, poll_seconds=0.05)) as address:
+def server(echo_folder, file):
+    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0, api_key_file=file, poll_seconds=0.05)) as address:
         yield address
 
 
@@ -86,9 +78,9 @@ def test_probes_and_the_page_need_no_key_and_all_else_does(server):
     assert requests.post(url, timeout=60).status_code == requests.post(server.url, timeout=60).status_code == 401
 
 
-def test_metrics_are_without_key_by_choice(folder, file):
+def test_metrics_are_without_key_by_choice(echo_folder, file):
     options = ServerOptions(port=0, grpc_port=0, api_key_file=file, metrics_without_key=True)
-    with local_server(folder, options) as server:
+    with local_server(echo_folder, options) as server:
         assert requests.get(f"{server.page_url}{METRICS}", timeout=60).status_code == 200
         assert requests.get(f"{server.page_url}else", timeout=60).status_code == asked(server).status_code == 401
 
@@ -127,11 +119,11 @@ def test_the_client_sends_the_first_key_of_a_file_over_rest(server, file, monkey
     assert ServingClient(server.url, access=Access(api_key_file=file)).translate(["a"])[0].text == "a"
 
 
-def test_a_file_that_changes_is_read_again(folder, tmp_path, caplog):
+def test_a_file_that_changes_is_read_again(echo_folder, tmp_path, caplog):
     keys = tmp_path / "keys"
     keys.write_text(KEYS[0])
     options = ServerOptions(port=0, grpc_port=0, api_key_file=keys, poll_seconds=0.05)
-    with local_server(folder, options) as server:
+    with local_server(echo_folder, options) as server:
         keys.write_text("")
         until = time.monotonic() + 60
         while "has no API key" not in caplog.text and time.monotonic() < until:
@@ -177,12 +169,12 @@ def test_where_a_key_stands(name, value, keys):
 @pytest.mark.parametrize(
     ("content", "reason"), [("", "no API key"), ("# only\n\n", "no API key"), ("a b", "Line 1"), ("k\nü", "Line 2")]
 )
-def test_a_file_without_keys_is_one_sentence_that_shows_no_line(content, reason, folder, tmp_path):
+def test_a_file_without_keys_is_one_sentence_that_shows_no_line(content, reason, echo_folder, tmp_path):
     file = tmp_path / "keys"
     file.write_text(content)
     with pytest.raises(ExportError, match=reason):
         ApiKeys(file)
-    printed = invoke(app, folder, "--api-key-file", file)
+    printed = invoke(app, echo_folder, "--api-key-file", file)
     assert_one_sentence(printed, reason)
     assert "ü" not in printed.output and "a b" not in printed.output
     if reason == "no API key":

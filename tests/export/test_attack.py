@@ -22,7 +22,6 @@ from export.server.process import local_server
 from keras_transformer.batching import BYTES_PER_TOKEN
 from keras_transformer.normalization import is_blank
 from tests.support.bad_requests import BODIES, HEADS, LINES, MESSAGES, PATHS, REQUESTS, Bystander, resident, send
-from tests.support.echo import write_echo
 from tests.support.exports import write_version
 from tests.support.runs import SENTENCES, random_run
 
@@ -50,11 +49,9 @@ def attack(function):
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
+def server(echo_folder):
     """A server of a model that returns its input."""
-    folder = tmp_path_factory.mktemp("served") / "echo"
-    write_echo(folder / "1")
-    with local_server(folder, OPTIONS) as address, Bystander(address):
+    with local_server(echo_folder, OPTIONS) as address, Bystander(address):
         yield address
 
 

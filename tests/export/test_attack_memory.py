@@ -22,7 +22,6 @@ from export.client.client import ServingClient
 from export.client.transports import ClientError
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from tests.support.echo import write_echo
 from tests.support.held import Probe, held_bodies, held_streams, unread_answers, unread_call
 from tests.support.processes import start_fork, wait_until
 
@@ -35,15 +34,14 @@ SLOWEST = 0.2  # seconds: a readiness probe waits for 1 or 2
 
 
 @pytest.fixture
-def server(request, tmp_path):
+def server(request, echo_folder, tmp_path):
     """A server that has answered a big request, so that memory which stays is held already.
 
     A test may give it other options.
     """
-    write_echo(tmp_path / "echo" / "1")
     log = tmp_path / "server.log"
     options = ["--port", 0, "--grpc-port", 0, *getattr(request, "param", [])]
-    process = start_fork("-m", "export.serve", tmp_path / "echo", *options, log=log)
+    process = start_fork("-m", "export.serve", echo_folder, *options, log=log)
     try:
         wait_until(lambda: "gRPC" in log.read_text(), [process])
         port, grpc_port = map(int, re.findall(r"://[^:/]+:(\d+)/(?:v1/models/)?echo", log.read_text()))
@@ -152,9 +150,8 @@ def test_one_long_string_is_read_and_written_beside_others(server, character):
 
 
 @pytest.mark.parametrize("answers_pings", [True, False])
-def test_answers_that_nobody_reads_are_held_for_a_while(tmp_path, answers_pings):
+def test_answers_that_nobody_reads_are_held_for_a_while(echo_folder, answers_pings):
     """A program that has forgotten its calls loses them after two deadlines, one that hangs after two pings."""
-    write_echo(tmp_path / "echo" / "1")
     seconds = {"deadline": 5.0, "header_seconds": 60.0} if answers_pings else {"header_seconds": 3.0}
     inputs = {"text": ["x" * 1000], "times": [400]}  # 400 kB, where 64 kB come unasked
 
@@ -164,7 +161,7 @@ def test_answers_that_nobody_reads_are_held_for_a_while(tmp_path, answers_pings)
         except ClientError as error:
             return error.code
 
-    with local_server(tmp_path / "echo", ServerOptions(port=0, grpc_port=0, body_bytes=1 << 16, **seconds)) as server:
+    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0, body_bytes=1 << 16, **seconds)) as server:
         message = predict_pb2.PredictRequest(model_spec={"name": "echo", "signature_name": "repeat"})
         for name, value in inputs.items():
             message.inputs[name].CopyFrom(tf.make_tensor_proto(value))

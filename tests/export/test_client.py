@@ -22,7 +22,6 @@ from export.server.process import local_server
 from keras_transformer.errors import InputError
 from keras_transformer.translation import Translation
 from tests.support.commands import assert_one_sentence, invoke
-from tests.support.echo import write_echo
 from tests.support.exports import write_version
 from tests.support.runs import SENTENCES, random_run
 
@@ -39,10 +38,8 @@ def served(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def echo(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "echo"
-    write_echo(folder / "1")
-    with local_server(folder, ServerOptions(port=0, grpc_port=0)) as address:
+def echo(echo_folder):
+    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as address:
         yield address
 
 

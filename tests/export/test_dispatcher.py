@@ -25,7 +25,6 @@ from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.rest_api import RestApi
 from export.server.version import Version
-from tests.support.echo import write_echo
 
 OPTIONS = ServerOptions(port=0, grpc_port=0, workers=2, deadline=0.5)
 ANY = Models([types.SimpleNamespace(name="any", status={})])
@@ -33,13 +32,8 @@ HELD = 20  # seconds: a limit that holds ends long before
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return write_echo(tmp_path_factory.mktemp("served") / "echo" / "1").parent
-
-
-@pytest.fixture(scope="module")
-def server(folder):
-    with local_server(folder, OPTIONS) as address:
+def server(echo_folder):
+    with local_server(echo_folder, OPTIONS) as address:
         yield address
 
 
@@ -168,9 +162,9 @@ def test_a_request_that_fails_is_no_longer_in_flight_and_frees_its_version():
 
 
 @pytest.mark.slow
-def test_a_server_ends_although_a_request_takes_longer(folder, held):
+def test_a_server_ends_although_a_request_takes_longer(echo_folder, held):
     with concurrent.futures.ThreadPoolExecutor(1) as client:
-        with local_server(folder, ServerOptions(port=0, grpc_port=0, workers=1, drain_seconds=0.2)) as address:
+        with local_server(echo_folder, ServerOptions(port=0, grpc_port=0, workers=1, drain_seconds=0.2)) as address:
             client.submit(requests.post, f"{address.url}:predict", json={"inputs": ["a"]}, timeout=60)
             assert held.wait(60)
             before = time.monotonic()

@@ -24,7 +24,6 @@ from export.server.model_folder import State, Status
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.signature import Signature, Tensor
-from tests.support.echo import write_echo
 
 
 class Echo:
@@ -132,11 +131,10 @@ def test_of_a_status_a_label_is_ignored_and_a_number_is_not():
         assert sorted(status.version for status in statuses) == sorted(versions)
 
 
-def test_health_is_serving_from_the_start_until_the_server_ends(tmp_path):
+def test_health_is_serving_from_the_start_until_the_server_ends(echo_folder):
     """As a probe asks it; a service that is not here is unknown."""
-    write_echo(tmp_path / "echo" / "1")
     with contextlib.ExitStack() as stack:
-        address = stack.enter_context(local_server(tmp_path / "echo", ServerOptions(port=0, grpc_port=0)))
+        address = stack.enter_context(local_server(echo_folder, ServerOptions(port=0, grpc_port=0)))
         channel = stack.enter_context(grpc.insecure_channel(f"{address.host}:{address.grpc_port}"))
         health = HealthStub(channel)
         for name in ("", "tensorflow.serving.PredictionService", "tensorflow.serving.ModelService"):
@@ -147,12 +145,11 @@ def test_health_is_serving_from_the_start_until_the_server_ends(tmp_path):
 
 
 @pytest.mark.slow
-def test_who_watches_health_is_told_that_the_server_ends(tmp_path):
-    write_echo(tmp_path / "echo" / "1")
+def test_who_watches_health_is_told_that_the_server_ends(echo_folder):
     options = ServerOptions(port=0, grpc_port=0)
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(contextlib.ExitStack())
-        address = server.enter_context(local_server(tmp_path / "echo", options))
+        address = server.enter_context(local_server(echo_folder, options))
         channel = stack.enter_context(grpc.insecure_channel(f"{address.host}:{address.grpc_port}"))
         watched = HealthStub(channel).Watch(HealthCheckRequest(), timeout=60)
         assert next(watched).status == HealthCheckResponse.SERVING

@@ -13,14 +13,11 @@ from starlette.datastructures import Headers
 from export.server.gzip_answers import SHORTEST, takes_gzip
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from tests.support.echo import write_echo
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "echo"
-    write_echo(folder / "1")
-    with local_server(folder, ServerOptions(port=0, grpc_port=0)) as address:
+def server(echo_folder):
+    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as address:
         yield address
 
 

@@ -9,7 +9,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from tests.support.echo import write_echo
 from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
@@ -19,11 +18,9 @@ NAME = re.compile(r":tensorflow:\w+:\w+|keras_transformer_\w+")
 
 
 @pytest.fixture(scope="module")
-def families(tmp_path_factory):
+def families(echo_folder):
     """The names of samples, and the labels that they have beside `le`."""
-    folder = tmp_path_factory.mktemp("served") / "echo"
-    write_echo(folder / "1")
-    with local_server(folder, ServerOptions(port=0, grpc_port=0)) as address:
+    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as address:
         requests.post(f"{address.url}:predict", data=b'{"inputs": ["a"]}', timeout=30)
         text = requests.get(f"{address.page_url}monitoring/prometheus/metrics", timeout=30).text
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]

@@ -9,7 +9,6 @@ from export.server.own_host import OwnHost, is_peer_here, refusal
 from export.server.process import local_server
 from export.versions import ExportError
 from tests.support.bad_requests import send
-from tests.support.echo import write_echo
 
 
 def headers(*pairs):
@@ -70,9 +69,8 @@ def test_only_on_this_machine_alone_names_are_checked(host, is_local):
     assert OwnHost(None, host).is_local is is_local
 
 
-def test_a_served_model_is_out_of_reach_for_a_page_of_another_site(tmp_path):
-    write_echo(tmp_path / "echo" / "1")
-    with local_server(tmp_path / "echo", ServerOptions(port=0, grpc_port=0)) as server:
+def test_a_served_model_is_out_of_reach_for_a_page_of_another_site(echo_folder):
+    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as server:
         body = {"inputs": ["a"]}
         assert requests.post(f"{server.url}:predict", json=body).status_code == 200
         rebound = requests.post(f"{server.url}:predict", json=body, headers={"Host": "evil.example"})
@@ -91,12 +89,11 @@ FRIEND, PREFLIGHT = "https://friend.example", {"Access-Control-Request-Method": 
 
 
 @pytest.fixture(scope="module")
-def open_to_friends(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "echo"
-    write_echo(folder / "1")
-    keys = folder.parent / "keys"
+def open_to_friends(echo_folder, tmp_path_factory):
+    keys = tmp_path_factory.mktemp("keys") / "keys"
     keys.write_text("a-key-of-the-server")
-    with local_server(folder, ServerOptions(port=0, grpc_port=0, allow_origins=(FRIEND,), api_key_file=keys)) as server:
+    options = ServerOptions(port=0, grpc_port=0, allow_origins=(FRIEND,), api_key_file=keys)
+    with local_server(echo_folder, options) as server:
         yield server
 
 
@@ -133,9 +130,8 @@ def test_other_pages_still_may_not(open_to_friends, origin):
         assert answer.status_code == 403 and "access-control-allow-origin" not in answer.headers
 
 
-def test_without_the_option_no_page_may(tmp_path):
-    write_echo(tmp_path / "echo" / "1")
-    with local_server(tmp_path / "echo", ServerOptions(port=0, grpc_port=0)) as server:
+def test_without_the_option_no_page_may(echo_folder):
+    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as server:
         own = f"http://{server.host}:{server.port}"
         answer = requests.post(f"{server.url}:predict", json={"inputs": ["a"]}, headers={"Origin": own})
         assert answer.status_code == 200 and not [name for name in answer.headers if "access-control" in name.lower()]

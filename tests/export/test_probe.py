@@ -9,20 +9,12 @@ from export.probe import main, reason_against
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from tests.support.certificates import Authority
-from tests.support.echo import write_echo
 from tests.support.processes import python
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "echo"
-    write_echo(folder / "1")
-    return folder
-
-
-def test_a_server_is_well_and_one_without_the_model_is_not(folder, tmp_path, capsys):
+def test_a_server_is_well_and_one_without_the_model_is_not(echo_folder, tmp_path, capsys):
     options = ServerOptions(port=0, grpc_port=0, unix_socket=tmp_path / "socket")
-    with local_server(folder, options) as server:
+    with local_server(echo_folder, options) as server:
         assert main([server.url]) == 0
         assert main(["http://localhost:1/v1/models/echo", "--unix-socket", str(tmp_path / "socket")]) == 0
         assert capsys.readouterr() == ("", "")
@@ -39,11 +31,11 @@ def test_who_listens_without_answering_is_not_well(monkeypatch):
     assert "does not answer" in reason_against("http://localhost:x/")
 
 
-def test_over_tls(folder, tmp_path):
+def test_over_tls(echo_folder, tmp_path):
     pair = Authority(tmp_path, "authority").pair("server")
     options = ServerOptions(port=0, grpc_port=0)
     options = dataclasses.replace(options, tls_certificate=pair.certificate, tls_key=pair.key)
-    with local_server(folder, options) as server:
+    with local_server(echo_folder, options) as server:
         assert reason_against(server.url) == ""
 
 

@@ -14,7 +14,6 @@ from export.server.models import Models
 from export.server.options import ServerOptions
 from export.server.process import local_server, run_until_signal
 from export.versions import ExportError
-from tests.support.echo import write_echo
 from tests.support.light_versions import use_light_versions, write_light
 
 LOADING = 60  # seconds: what does not wait ends long before
@@ -45,9 +44,8 @@ def signals():
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signals")
-def test_a_server_ends_although_a_version_is_loading(tmp_path, monkeypatch, signals):
-    write_echo(tmp_path / "echo" / "1")
-    models = Models.in_folder(tmp_path / "echo")
+def test_a_server_ends_although_a_version_is_loading(echo_folder, monkeypatch, signals):
+    models = Models.in_folder(echo_folder)
 
     def load(current):
         os.kill(os.getpid(), signal.SIGTERM)
@@ -62,22 +60,20 @@ def test_a_server_ends_although_a_version_is_loading(tmp_path, monkeypatch, sign
 
 
 @pytest.mark.parametrize("name", ["port", "grpc_port"])
-def test_a_port_that_is_taken_is_named(name, tmp_path):
-    write_echo(tmp_path / "echo" / "1")
+def test_a_port_that_is_taken_is_named(name, echo_folder):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         options = ServerOptions(**{"port": 0, "grpc_port": 0} | {name: port})
-        with pytest.raises(ExportError, match=str(port)), local_server(tmp_path / "echo", options):
+        with pytest.raises(ExportError, match=str(port)), local_server(echo_folder, options):
             pass
 
 
-def test_a_second_server_on_the_ports_of_a_first_is_refused_and_holds_none(tmp_path, monkeypatch):
+def test_a_second_server_on_the_ports_of_a_first_is_refused_and_holds_none(echo_folder, monkeypatch):
     """Two processes would otherwise share the gRPC port, and a client would get the answers of either."""
-    write_echo(tmp_path / "echo" / "1")
     listeners, open_port = [], process.open_port
     monkeypatch.setattr(process, "open_port", lambda *place: listeners.append(open_port(*place)) or listeners[-1])
-    with local_server(tmp_path / "echo", ServerOptions(port=0, grpc_port=0)) as address:
+    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as address:
         options = ServerOptions(port=0, grpc_port=address.grpc_port)
-        with pytest.raises(ExportError, match=str(address.grpc_port)), local_server(tmp_path / "echo", options):
+        with pytest.raises(ExportError, match=str(address.grpc_port)), local_server(echo_folder, options):
             pass
         assert listeners[1].fileno() == -1  # closed

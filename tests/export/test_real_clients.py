@@ -14,7 +14,6 @@ from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from tests.support.echo import write_echo
 from tests.support.processes import python
 
 pytestmark = pytest.mark.release
@@ -23,10 +22,8 @@ BODY, EXPECTED = json.dumps({"inputs": LINES}), {"outputs": {"translation": LINE
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "echo"
-    write_echo(folder / "1")
-    with local_server(folder, ServerOptions(port=0, grpc_port=0)) as address:
+def server(echo_folder):
+    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as address:
         yield address
 
 

@@ -17,7 +17,6 @@ from export.versions import ExportError
 from keras_transformer.errors import UserError
 from tests.support.certificates import Pair, openssl
 from tests.support.commands import assert_one_sentence, invoke
-from tests.support.echo import write_echo
 
 
 class Changing:
@@ -72,13 +71,6 @@ def test_half_of_a_certificate_is_refused_before_it_is_read(missing, tmp_path):
 
 
 # certificates
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "echo"
-    write_echo(folder / "1")
-    return folder
 
 
 def test_another_authority_of_clients_replaces_the_first(authority, stranger, tmp_path):
@@ -138,11 +130,11 @@ def test_each_mistake_in_the_files_is_one_sentence(authority, tmp_path):
         assert "\n" not in str(error.value)
 
 
-def test_the_command_refuses_a_mistake_before_anything_listens(folder, authority):
+def test_the_command_refuses_a_mistake_before_anything_listens(echo_folder, authority):
     pair, other = authority.pair("server"), authority.pair("other")
-    assert_one_sentence(invoke(app, folder, "--tls-certificate", pair.certificate), "tls_key")
-    assert_one_sentence(invoke(app, folder, "--tls-client-ca", authority.certificate), "tls_certificate")
-    mismatch = invoke(app, folder, "--tls-certificate", pair.certificate, "--tls-key", other.key)
+    assert_one_sentence(invoke(app, echo_folder, "--tls-certificate", pair.certificate), "tls_key")
+    assert_one_sentence(invoke(app, echo_folder, "--tls-client-ca", authority.certificate), "tls_certificate")
+    mismatch = invoke(app, echo_folder, "--tls-certificate", pair.certificate, "--tls-key", other.key)
     assert_one_sentence(mismatch, "does not belong")
 
 

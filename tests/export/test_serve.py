@@ -28,18 +28,11 @@ SLOW = 1.0  # seconds of work
 NAMES = ("serving_default", "translate")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "echo"
-    write_echo(folder / "1")
-    return folder
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signals")
-def test_at_sigterm_what_is_in_flight_is_answered_and_what_is_new_refused(folder, tmp_path):
+def test_at_sigterm_what_is_in_flight_is_answered_and_what_is_new_refused(echo_folder, tmp_path):
     log = tmp_path / "log"
-    process = start_python("-m", "export.serve", folder, "--port", 0, "--grpc-port", 0, "--workers", 2, log=log)
+    process = start_python("-m", "export.serve", echo_folder, "--port", 0, "--grpc-port", 0, "--workers", 2, log=log)
     with process:
         while not (found := re.findall(r"(http\S+):predict|(grpc:\S+)\n", log.read_text())) or len(found) < 2:
             assert process.poll() is None, log.read_text()
@@ -114,9 +107,9 @@ MODELS = """model_config_list {{
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signals")
-def test_a_file_of_models_is_served_and_read_again_until_the_end(folder, tmp_path):
+def test_a_file_of_models_is_served_and_read_again_until_the_end(echo_folder, tmp_path):
     file, log = tmp_path / "models.config", tmp_path / "log"
-    file.write_text(MODELS.format(folder.parent, "two"))
+    file.write_text(MODELS.format(echo_folder.parent, "two"))
     options = ["--port", 0, "--grpc-port", 0, "--models-poll-seconds", 0.1]
     with start_python("-m", "keras_transformer", "serve", "--models", file, *options, log=log) as process:
         while log.read_text().count("gRPC") < 2:
@@ -129,7 +122,7 @@ def test_a_file_of_models_is_served_and_read_again_until_the_end(folder, tmp_pat
 
         assert [ask(name).json()["outputs"]["translation"] for name in ("one", "two")] == [["a"]] * 2
         new = tmp_path / "new"
-        new.write_text(MODELS.format(folder.parent, "three"))
+        new.write_text(MODELS.format(echo_folder.parent, "three"))
         new.replace(file)
         while ask("three").status_code == 404:
             assert process.poll() is None, log.read_text()
@@ -141,9 +134,9 @@ def test_a_file_of_models_is_served_and_read_again_until_the_end(folder, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_second_signal_ends_the_server_at_once(folder, tmp_path):
+def test_a_second_signal_ends_the_server_at_once(echo_folder, tmp_path):
     log = tmp_path / "log"
-    with start_python("-m", "export.serve", folder, "--port", 0, "--grpc-port", 0, log=log) as process:
+    with start_python("-m", "export.serve", echo_folder, "--port", 0, "--grpc-port", 0, log=log) as process:
         while "gRPC" not in log.read_text():
             assert process.poll() is None, log.read_text()
             time.sleep(0.05)
@@ -162,9 +155,9 @@ def test_a_second_signal_ends_the_server_at_once(folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_batch_that_outlives_the_drain_does_not_keep_the_process(folder, tmp_path):
+def test_a_batch_that_outlives_the_drain_does_not_keep_the_process(echo_folder, tmp_path):
     log, options = tmp_path / "log", ["--port", 0, "--grpc-port", 0, "--drain-seconds", 0.2]
-    with start_python("-m", "export.serve", folder, *options, log=log) as process:
+    with start_python("-m", "export.serve", echo_folder, *options, log=log) as process:
         while "gRPC" not in log.read_text():
             assert process.poll() is None, log.read_text()
             time.sleep(0.05)
@@ -189,23 +182,23 @@ def ignore(function):
     return call
 
 
-def test_mistakes_are_one_sentence(folder, tmp_path):
+def test_mistakes_are_one_sentence(echo_folder, tmp_path):
     free = ["--port", 0, "--grpc-port", 0]
     assert_one_sentence(invoke(app, tmp_path / "none", *free), tmp_path / "none")
     assert_one_sentence(invoke(app, tmp_path, *free), "no exported version")
-    assert_one_sentence(invoke(app, folder, "--workers", 0), "workers")
-    assert_one_sentence(invoke(app, folder, "--deadline", 0), "deadline")
-    assert_one_sentence(invoke(app, folder, "--port", 70000), "port")
-    assert_one_sentence(invoke(app, folder, "--models-poll-seconds", 0), "models_poll_seconds")
-    assert_one_sentence(invoke(app, folder, "--log-text"), "log_requests")
-    assert_one_sentence(invoke(app, folder, "--log-requests", tmp_path / "none" / "log", *free), "none/log")
-    assert_one_sentence(invoke(app, folder, "--models", tmp_path), "--models")
+    assert_one_sentence(invoke(app, echo_folder, "--workers", 0), "workers")
+    assert_one_sentence(invoke(app, echo_folder, "--deadline", 0), "deadline")
+    assert_one_sentence(invoke(app, echo_folder, "--port", 70000), "port")
+    assert_one_sentence(invoke(app, echo_folder, "--models-poll-seconds", 0), "models_poll_seconds")
+    assert_one_sentence(invoke(app, echo_folder, "--log-text"), "log_requests")
+    assert_one_sentence(invoke(app, echo_folder, "--log-requests", tmp_path / "none" / "log", *free), "none/log")
+    assert_one_sentence(invoke(app, echo_folder, "--models", tmp_path), "--models")
     assert_one_sentence(invoke(app, *free), "--models")
     assert_one_sentence(invoke(app, "--models", tmp_path / "none", *free), "cannot be read")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert_one_sentence(invoke(app, folder, "--port", port, "--grpc-port", 0), port)
-        assert_one_sentence(invoke(app, folder, "--port", 0, "--grpc-port", port), port)
+        assert_one_sentence(invoke(app, echo_folder, "--port", port, "--grpc-port", 0), port)
+        assert_one_sentence(invoke(app, echo_folder, "--port", 0, "--grpc-port", port), port)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +259,9 @@ NO_OPTION = {"header_seconds", "idle_seconds", "connections"}
 
 
 @pytest.mark.parametrize("is_answered", [True, False])
-def test_every_option_arrives_in_the_server_and_its_end_is_the_exit_code(is_answered, folder, tmp_path, monkeypatch):
+def test_every_option_arrives_in_the_server_and_its_end_is_the_exit_code(
+    is_answered, echo_folder, tmp_path, monkeypatch
+):
     received, codes, values = [], [], {}
     for field in dataclasses.fields(ServerOptions):
         changed = {int: lambda value: value + 1, float: lambda value: value + 0.5, bool: lambda value: True}
@@ -279,7 +274,7 @@ def test_every_option_arrives_in_the_server_and_its_end_is_the_exit_code(is_answ
         "export.server.process.run_until_signal", lambda served, options, start: received.append(options) or is_answered
     )
     monkeypatch.setattr("export.serve.end_at_once", codes.append)
-    arguments = [folder]
+    arguments = [echo_folder]
     for name, value in values.items():
         option = "--" + name.removesuffix("s" if name == "allow_origins" else "").replace("_", "-")
         for each in value if isinstance(value, tuple) else [value]:

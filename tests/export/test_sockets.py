@@ -15,7 +15,6 @@ from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.sockets import only_for_the_group, open_path, remove_stale
 from export.versions import ExportError
-from tests.support.echo import write_echo
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")
 
@@ -30,17 +29,10 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(os.fspath(self.path))
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "echo"
-    write_echo(folder / "1")
-    return folder
-
-
-def test_both_apis_answer_at_their_socket_and_at_the_ports(folder, tmp_path):
+def test_both_apis_answer_at_their_socket_and_at_the_ports(echo_folder, tmp_path):
     rest, rpc = tmp_path / "rest", tmp_path / "rpc"
     options = ServerOptions(port=0, grpc_port=0, unix_socket=rest, grpc_unix_socket=rpc)
-    with local_server(folder, options) as server:
+    with local_server(echo_folder, options) as server:
         for path in (rest, rpc):
             assert stat.S_IMODE(path.stat().st_mode) == 0o660
         for connection in (UnixConnection(rest), http.client.HTTPConnection(server.host, server.port, timeout=60)):
@@ -100,21 +92,21 @@ def test_a_link_to_a_socket_is_kept(tmp_path):
 
 @pytest.mark.parametrize("name", ["none/socket", "file/socket", "x" * 200, "x" * 300])
 @pytest.mark.parametrize("option", ["unix_socket", "grpc_unix_socket"])
-def test_a_path_that_cannot_be_one_is_one_sentence_and_closes_the_ports(name, option, folder, tmp_path):
+def test_a_path_that_cannot_be_one_is_one_sentence_and_closes_the_ports(name, option, echo_folder, tmp_path):
     (tmp_path / "file").touch()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     options = ServerOptions(port=port, grpc_port=0, **{option: tmp_path / name})
-    with pytest.raises(ExportError, match="Unix socket") as error, local_server(folder, options):
+    with pytest.raises(ExportError, match="Unix socket") as error, local_server(echo_folder, options):
         pass
     assert "\n" not in str(error.value)
     socket.create_server(("127.0.0.1", port)).close()
 
 
-def test_the_socket_of_another_server_outlives_this_one(folder, tmp_path):
+def test_the_socket_of_another_server_outlives_this_one(echo_folder, tmp_path):
     """Somebody replaced it while this one was served."""
     path = tmp_path / "socket"
-    with local_server(folder, ServerOptions(port=0, grpc_port=0, unix_socket=path)):
+    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0, unix_socket=path)):
         path.unlink()
         other = open_path(path)
     assert path.exists()

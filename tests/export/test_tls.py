@@ -21,17 +21,9 @@ from export.client.transports import ClientError
 from export.probe import reason_against
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from tests.support.echo import write_echo
 
 LINES = ["a", "ü"]
 LONG = "x" * 200_000
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "echo"
-    write_echo(folder / "1")
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +33,15 @@ def options(authority):
 
 
 @pytest.fixture(scope="module")
-def server(folder, options):
-    with local_server(folder, options) as address:
+def server(echo_folder, options):
+    with local_server(echo_folder, options) as address:
         yield address
 
 
 @pytest.fixture(scope="module")
-def strict(folder, options, authority):
+def strict(echo_folder, options, authority):
     """A server that asks for a certificate of the authority."""
-    with local_server(folder, dataclasses.replace(options, tls_client_ca=authority.certificate)) as address:
+    with local_server(echo_folder, dataclasses.replace(options, tls_client_ca=authority.certificate)) as address:
         yield address
 
 
@@ -113,9 +105,9 @@ def test_the_page_the_status_and_the_metrics_are_there(server, authority):
     assert answer.status == health_pb2.HealthCheckResponse.SERVING
 
 
-def test_unix_sockets_have_no_tls_although_the_ports_do(folder, options, tmp_path):
+def test_unix_sockets_have_no_tls_although_the_ports_do(echo_folder, options, tmp_path):
     rest, rpc = tmp_path / "rest", tmp_path / "rpc"
-    with local_server(folder, dataclasses.replace(options, unix_socket=rest, grpc_unix_socket=rpc)) as server:
+    with local_server(echo_folder, dataclasses.replace(options, unix_socket=rest, grpc_unix_socket=rpc)) as server:
         assert reason_against(server.url, str(rest)) == reason_against(server.url) == ""
         with grpc.insecure_channel(f"unix:{rpc}") as channel:
             answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20)
@@ -160,17 +152,17 @@ def test_tls_is_1_2_or_newer(server, authority, version, is_taken):
 
 
 @pytest.mark.slow
-def test_a_handshake_that_does_not_end_is_given_up(folder, options):
-    with local_server(folder, dataclasses.replace(options, header_seconds=0.2)) as server:
+def test_a_handshake_that_does_not_end_is_given_up(echo_folder, options):
+    with local_server(echo_folder, dataclasses.replace(options, header_seconds=0.2)) as server:
         for port in (server.port, server.grpc_port):
             with socket.create_connection((server.host, port), timeout=20) as connection:
                 assert connection.recv(100) in (b"",) or port == server.grpc_port  # gRPC may send an alert first
 
 
 @pytest.mark.parametrize("head", [b"GET /none HTTP/1.1", b"POST /none HTTP/1.1\r\nContent-Length: 9"])
-def test_a_connection_ends_although_its_client_does_not_end_tls_or_its_body(head, folder, options, authority):
+def test_a_connection_ends_although_its_client_does_not_end_tls_or_its_body(head, echo_folder, options, authority):
     """Python's own limit is 30 seconds."""
-    with local_server(folder, dataclasses.replace(options, header_seconds=0.2)) as server:
+    with local_server(echo_folder, dataclasses.replace(options, header_seconds=0.2)) as server:
         with connected(server, authority.certificate, server.port, ["http/1.1"]) as wrapped:
             wrapped.settimeout(20)
             wrapped.sendall(head + b"\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -216,10 +208,10 @@ def serial(server, ca, port):
         return wrapped.getpeercert()["serialNumber"]
 
 
-def test_a_new_certificate_is_for_new_connections_and_a_damaged_one_for_none(folder, authority, caplog):
+def test_a_new_certificate_is_for_new_connections_and_a_damaged_one_for_none(echo_folder, authority, caplog):
     pair = authority.pair("rotated")
     options = ServerOptions(port=0, grpc_port=0, tls_certificate=pair.certificate, tls_key=pair.key, poll_seconds=0.05)
-    with local_server(folder, options) as server, trusting(authority) as session:
+    with local_server(echo_folder, options) as server, trusting(authority) as session:
         ports = [server.port, server.grpc_port]
         assert session.get(server.url).status_code == 200
         [before] = {serial(server, authority.certificate, port) for port in ports}

@@ -10,14 +10,11 @@ import pytest
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from tests.support.bad_requests import send
-from tests.support.echo import write_echo
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "echo"
-    write_echo(folder / "1")
-    with local_server(folder, ServerOptions(port=0, grpc_port=0, header_seconds=1.0)) as address:
+def server(echo_folder):
+    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0, header_seconds=1.0)) as address:
         yield address
 
 

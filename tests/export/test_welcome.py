@@ -21,7 +21,6 @@ from export.versions import CERTIFICATE
 from keras_transformer.decoding.options import OPTIONS as TABLE
 from keras_transformer.decoding.options import SearchOptions
 from tests.support.browser import DESK, PHONE, SCHEMES, data_in, violations, visit
-from tests.support.echo import write_echo
 from tests.support.exports import OPTIONS
 from tests.support.runs import SENTENCES
 from tests.support.searches import OTHER_VALUES
@@ -83,9 +82,8 @@ def test_the_line_for_a_shell_asks_with_the_example_of_the_version(example, text
 
 
 @pytest.mark.release
-def test_a_model_without_options_has_a_line_for_a_shell(tmp_path):
-    write_echo(tmp_path / "echo" / "1")
-    with local_server(tmp_path / "echo", SERVER) as server:
+def test_a_model_without_options_has_a_line_for_a_shell(echo_folder):
+    with local_server(echo_folder, SERVER) as server:
         answer = requests.get(f"http://{server.host}:{server.port}/")
         assert answer.text.startswith("curl -d") and f"{server.port}/v1/models/echo:predict" in answer.text
 

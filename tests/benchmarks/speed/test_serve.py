@@ -12,21 +12,13 @@ from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.versions import LITERT
 from keras_transformer.translation import Translation
-from tests.support.echo import write_echo
 
 SENTENCES = ["one", "two dogs", "three"]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "echo"
-    write_echo(folder / "1")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def url(folder):
-    with local_server(folder, ServerOptions(port=0, grpc_port=0)) as address:
+def url(echo_folder):
+    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as address:
         yield address.url
 
 
@@ -67,10 +59,10 @@ def test_an_export_with_litert_is_served_without_it_too(tmp_path):
 
 
 @pytest.mark.release
-def test_the_smallest_measurement_writes_its_results(folder, tmp_path):
+def test_the_smallest_measurement_writes_its_results(echo_folder, tmp_path):
     (tmp_path / "lines").write_text("\n".join(SENTENCES), encoding="utf-8")
-    arguments = [folder, "--seconds", 0.5, "--clients", "1,4", "--lines", tmp_path / "lines", "--results", tmp_path]
-    result = CliRunner().invoke(serve.app, list(map(str, arguments)))
+    options = ["--seconds", 0.5, "--clients", "1,4", "--lines", tmp_path / "lines", "--results", tmp_path]
+    result = CliRunner().invoke(serve.app, list(map(str, [echo_folder, *options])))
     assert result.exit_code == 0, result.output
     found = json.loads((tmp_path / "serve_load.json").read_text())
     for load in (*found["loads"], found["beyond"]):
