@@ -1,6 +1,7 @@
 """`keras-transformer translate-export`: each line of input gives a line of output, from an export alone."""
 
 import json
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from export import translate as translate_command
 from export.graph import exported
 from keras_transformer.commands.console import BATCHES_AT_ONCE
 from keras_transformer.errors import UserError
+from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.translation import Translation
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.exports import write_version
@@ -67,9 +69,6 @@ def test_texts_and_files_are_translated_sentence_by_sentence(served, tmp_path):
     output = tmp_path / "out.txt"
     assert run_translate(folder, "--output", output, text=encoded(["der Küche.", "kochen."])).exit_code == 0
     assert output.read_text() == f"{first}\n{second}\n"
-    assert_one_sentence(
-        run_translate(folder, "--paragraphs", "--scores", text=text), "--scores and --confidence are for"
-    )
 
 
 def test_every_option_that_changes_the_output_is_recorded(tmp_path, monkeypatch):
@@ -90,6 +89,72 @@ def test_every_option_that_changes_the_output_is_recorded(tmp_path, monkeypatch)
     shutil.move(tmp_path / "export" / "1", tmp_path / "moved")
     assert run_translate(tmp_path / "moved", "--output", tmp_path / "out.txt").exit_code == 0
     assert works[-1] == works[-3] == works[-4] and len({json.dumps(work) for work in works}) == len(changes)
+
+
+class Shouting:
+    """Translates into capitals; every translation is cut."""
+
+    def translate(self, lines):
+        return [Translation(line.upper(), -1.0, is_cut=True) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("options", "output", "unit"),
+    [
+        ([], "A. B.\nC.\n", "line"),
+        (["--output", "out.txt"], "A. B.\nC.\n", "line"),
+        (["--paragraphs"], "A. B.\nC.\n", "sentence"),
+        (["--format", "text", "--language", "xx", "--output", "out.txt"], "A. B.\nC.\n", "sentence"),
+    ],
+)
+def test_each_road_translates_so_many_lines_at_once_and_names_what_was_cut(
+    options, output, unit, tmp_path, monkeypatch, caplog
+):
+    sizes, languages = [], []
+
+    def noting(function, place):
+        return lambda *arguments: sizes.append(arguments[place]) or function(*arguments)
+
+    def opened(folder, size):
+        sizes.append(size)
+        return Shouting()
+
+    def documents(translate, language):
+        languages.append(language)
+        return DocumentTranslator(translate, "en")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(translate_command, "export_at", pathlib.Path)
+    monkeypatch.setattr(translate_command, "translator_of", opened)
+    monkeypatch.setattr(translate_command, "DocumentTranslator", documents)
+    for name, place in (("translate_lines", 1), ("translate_files", 2)):
+        monkeypatch.setattr(translate_command, name, noting(getattr(translate_command, name), place))
+    (tmp_path / "export").mkdir()
+    result = run_translate("export", "--batch-size", 3, *options, text=b"a. b.\nc.\n")
+    assert result.exit_code == 0, result.output
+    assert ((tmp_path / "out.txt").read_text() if "--output" in options else result.stdout) == output
+    assert sizes == [3, 3] and languages == ([] if unit == "line" else ["xx" if "xx" in options else "en"])
+    assert f"({unit} numbers: 1, 2" in caplog.text and "with a larger --extra-length" in caplog.text
+
+
+@pytest.mark.parametrize("option", ["--scores", "--confidence"])
+def test_of_text_there_are_no_scores(option, tmp_path):
+    result = run_translate(tmp_path, "--paragraphs", option, text=b"a\n")
+    assert_one_sentence(result, "--scores and --confidence are for lines")
+
+
+def test_a_litert_model_and_a_version_are_opened_by_what_translates_with_them(tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_transformer.lite.translator.LiteTranslator", lambda folder: ("LiteRT", folder))
+    monkeypatch.setattr(exported, "open_quietly", lambda folder, size: ("SavedModel", folder, size))
+    for version in ("1", "2"):
+        (tmp_path / "versions" / version).mkdir(parents=True)
+        (tmp_path / "versions" / version / "saved_model.pb").touch()
+    (tmp_path / "lite").mkdir()
+    (tmp_path / "lite" / "litert.json").touch()
+    opened = translate_command.translator_of
+    assert opened(tmp_path / "lite", 1) == ("LiteRT", tmp_path / "lite")
+    assert opened(tmp_path / "versions", 4) == ("SavedModel", tmp_path / "versions" / "2", 4)
+    assert opened(tmp_path / "versions" / "1", 1) == ("SavedModel", tmp_path / "versions" / "1", 1)
 
 
 @pytest.mark.parametrize("name", ["1/saved_model.pb", "1/out.txt"])

@@ -14,15 +14,12 @@ from export.server.http_connection import PIPELINED, HttpConnection
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from tests.support.bad_requests import Bystander, resident, send
-from tests.support.echo import write_echo
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "echo"
-    write_echo(folder / "1")
+def server(echo_folder):
     options = ServerOptions(port=0, grpc_port=0, body_bytes=1 << 20, header_seconds=1.0, idle_seconds=5.0)
-    with local_server(folder, options) as address, Bystander(address):
+    with local_server(echo_folder, options) as address, Bystander(address):
         yield address
 
 
@@ -226,11 +223,10 @@ def test_a_body_without_a_length_is_limited_too(server):
 
 
 @pytest.fixture
-def two(tmp_path):
+def two(echo_folder):
     """A server that serves two connections at the same time."""
-    write_echo(tmp_path / "echo/1")
     options = ServerOptions(port=0, grpc_port=0, connections=2, header_seconds=60.0)
-    with local_server(tmp_path / "echo", options) as address:
+    with local_server(echo_folder, options) as address:
         yield address
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import types
 from unittest import mock
 
 import pytest
@@ -106,3 +107,14 @@ def test_a_closed_connection_ends_although_its_client_reads_nothing():
         assert seconds == connection.seconds
         check(before)
     assert aborted == [2] and connection.is_ending  # after 4 bytes were left twice
+
+
+@pytest.mark.parametrize("can_be", [True, False])
+def test_only_what_can_be_half_closed_is(can_be):
+    """A connection over TLS cannot: its client knows the end of the answer by the length."""
+    transport = mock.Mock(**{"can_write_eof.return_value": can_be, "is_closing.return_value": False})
+    cycle, flow = types.SimpleNamespace(response_complete=True), mock.Mock()
+    connection = mock.Mock(_sends_body=True, is_ending=False, cycle=cycle, flow=flow, _socket=transport)
+    HttpConnection.end(connection)
+    assert transport.write_eof.called is can_be and flow.resume_reading.called
+    assert connection.is_ending is True and not connection._close.called

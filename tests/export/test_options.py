@@ -2,11 +2,14 @@
 
 import dataclasses
 import math
+import re
 
 import pytest
 
 from export.server.options import ServerOptions
 from export.versions import ExportError
+from keras_transformer.machine import processor_cores
+from tests.support.places import ROOT
 
 PORTS = ["port", "grpc_port"]
 FIELDS = {field.name: field.type for field in dataclasses.fields(ServerOptions)}
@@ -30,6 +33,31 @@ def test_a_number_has_a_range(name, taken, refused):
     for value in refused:
         with pytest.raises(ExportError, match=rf"\b{name}\b is {value}; it must be"):
             ServerOptions(**{name: value})
+
+
+def test_the_defaults_are_those_of_the_documents():
+    serving, operating = (
+        (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("serving", "operating")
+    )
+    options = ServerOptions()
+    written = {"workers": "cores", "body_bytes": f"{options.body_bytes / 2**20:g} MiB"}
+    rows = re.findall(r"^\| (`--[^|]+) \| ([^|]+) \|", serving, re.MULTILINE)
+    table = [pair for names, values in rows for pair in zip(names.split(", "), values.split(", "), strict=True)]
+    assert len(table) == 11
+    for option, value in table:
+        name = option.strip("`-").replace("-", "_")
+        default = getattr(options, name)
+        assert value == written.get(name, f"{default:g} s" if name in SECONDS else str(default)), name
+    assert options.workers == processor_cores()
+    assert f"`--models-poll-seconds` ({options.models_poll_seconds:g} s)" in operating
+    for sentence in (
+        f"{options.connections:,} HTTP connections are served at the same time",
+        f"at most {options.bytes_in_flight // options.body_bytes} times `--body-bytes`",
+        f"at most {options.answer_bytes // options.body_bytes}\ntimes as many",
+        f"drops the rest for up to {options.header_seconds:g} seconds",
+        f"stays open for {options.idle_seconds:g} s",
+    ):
+        assert sentence in serving
 
 
 def test_what_needs_another_option_is_refused_without_it(tmp_path):
