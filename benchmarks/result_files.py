@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import BinaryIO
 
-from keras_transformer.files import write_atomically
+from keras_transformer.files import behind_links, write_atomically
 
 RESULTS = pathlib.Path(__file__).parent / "results"
 
@@ -31,4 +31,4 @@ def whole_command_line(name: str) -> str:
 def write_result(path: pathlib.Path, content: Callable[[BinaryIO], object] | bytes | str) -> None:
     """Write a file as `write_atomically` does, into a folder that is made if there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, content)
+    write_atomically(behind_links(path), content)

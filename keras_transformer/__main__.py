@@ -11,6 +11,7 @@ from types import ModuleType
 
 from keras_transformer.commands.signals import end_on_interrupt, end_on_signals
 from keras_transformer.commands.table import COMMANDS, DISTRIBUTION, GROUPS
+from keras_transformer.version import version_line
 
 USAGE_ERROR = 2  # the exit code of a wrong command line, as Typer has it
 
@@ -30,11 +31,14 @@ def main(prog_name: str = "keras-transformer", arguments: Sequence[str] | None =
 
 
 def dispatch(prog_name: str, arguments: Sequence[str] | None) -> None:
-    """Print the help, refuse what is no command, or run a command."""
+    """Print the help or the version, refuse what is no command, or run a command."""
     name, *rest = (sys.argv[1:] if arguments is None else arguments) or [""]
     if name == "--help":
         end_on_signals()
         print(help_text(prog_name))
+    elif name == "--version":
+        end_on_signals()
+        print(version_line())
     elif not name:
         print(help_text(prog_name), file=sys.stderr)
         sys.exit(USAGE_ERROR)
@@ -87,7 +91,11 @@ def help_text(prog_name: str) -> str:
     ]
     for group, commands in GROUPS.items():
         lines += ["", f"{group}:", *(f"  {name:{width}}{command.help}" for name, command in commands.items())]
-    return "\n".join([*lines, "", f"`{prog_name} COMMAND --help` explains a command and its options."])
+    ends = (
+        f"`{prog_name} COMMAND --help` explains a command and its options.",
+        f"`{prog_name} --version` prints what runs.",
+    )
+    return "\n".join([*lines, "", *ends])
 
 
 if __name__ == "__main__":

@@ -26,9 +26,9 @@ def write_atomically(path: str | os.PathLike, write: Callable[[BinaryIO], object
 
     `write` is the content (a str is written as UTF-8), or a function that writes it to a binary file. The content is
     flushed to the disk beside `path` under the name `path.part`, which is then renamed. On failure nothing stays. What
-    lies at `path.part` is removed first, so a link there is not followed. The new file has the permissions of the old
-    one. Raises what the file system raises, as OSError with the name of the file, and OSError for a path that is not a
-    file's.
+    lies at `path.part` is removed first, so a link there is not followed. A link at `path` is replaced: for a file that
+    a user names, give `behind_links(path)`. The new file has the permissions of the old one. Raises what the file
+    system raises, as OSError with the name of the file, and OSError for a path that is not a file's.
     """
     path = pathlib.Path(path)
     check_replaceable(path)
@@ -67,6 +67,21 @@ def check_replaceable(path: pathlib.Path) -> None:
     place = pathlib.Path(os.path.realpath(path.parent))
     if (path.exists() and not path.is_file()) or place == DEVICES or place.is_relative_to(PROCESSES):
         raise OSError(errno.EINVAL, "This is a device or a pipe, and would be replaced: name a file", str(path))
+
+
+def behind_links(path: pathlib.Path) -> pathlib.Path:
+    """Return the file that a symbolic link leads to, through others, whether it exists or not; else `path` itself.
+
+    A user who names a link as an output expects that file to be replaced. Raises OSError for links in a circle, and as
+    `check_replaceable` does.
+    """
+    if not path.is_symlink():
+        return path
+    check_replaceable(path)
+    target = pathlib.Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return target
 
 
 def permissions_of(path: pathlib.Path) -> int | None:

@@ -18,6 +18,7 @@ import typer
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process
 from keras_transformer.commands.output_files import check_not_read, check_picture
 from keras_transformer.config import ConfigError
+from keras_transformer.files import behind_links
 
 app = command_app()
 
@@ -45,7 +46,7 @@ def compare(
         if plot:
             from .report.comparison_plot import plot_runs
 
-            plot_runs(compared, plot)
+            plot_runs(compared, behind_links(plot))
         if as_json:
             print(json.dumps({"differing": differing(compared), "runs": [run.as_json() for run in compared]}))
         else:

@@ -37,10 +37,10 @@ from keras_transformer.commands.options import (
     SearchArguments,
     takes_search_options,
 )
-from keras_transformer.commands.output_files import check_not_read, check_plain_text, check_writable
+from keras_transformer.commands.output_files import check_not_read, check_plain_text, check_replaced, check_writable
 from keras_transformer.commands.runs import opened, sums_of
 from keras_transformer.decoding.options import ON, SearchOptions
-from keras_transformer.files import sha256_of, write_atomically
+from keras_transformer.files import behind_links, sha256_of, write_atomically
 from keras_transformer.languages import tokenizer_of, warn_of_unspaced
 from keras_transformer.outputs import outputs_of
 from keras_transformer.run_folder import RunFolder
@@ -81,7 +81,7 @@ def write_nearest(
     with exit_codes():
         runs = [opened(name) for name in (run, *ensemble)]
         check_files(runs, source, reference, output)
-        pairs = aligned_pairs(source, reference)
+        output, pairs = behind_links(output), aligned_pairs(source, reference)
         of_run = {name: value for name, value in outputs_of(runs[0]).search.items() if name != "beam_size"}
         values = search.with_run_defaults(of_run)  # the beam is that of this command: it chooses from many
         options = SearchOptions(**values, n_best=values["beam_size"])
@@ -121,6 +121,7 @@ def check_files(
     check_not_read("--output", output, (source, reference, *runs))
     check_plain_text("--output", output)
     check_writable("--output", output)
+    check_replaced("--output", output)
 
 
 def distil(

@@ -37,6 +37,7 @@ from keras_transformer.commands.output_files import (
 from keras_transformer.commands.runs import opened
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
+from keras_transformer.files import behind_links
 from keras_transformer.outputs import Outputs, outputs_of
 from keras_transformer.run_folder import RunFolder
 
@@ -231,7 +232,7 @@ def draw_scorecard(card: "Scorecard", name: str, path: pathlib.Path) -> None:
     from .scoring.scorecard_plot import plot_scorecard
 
     try:
-        plot_scorecard(card, name, path)
+        plot_scorecard(card, name, behind_links(path))
     except OSError as error:
         raise ConfigError(f"--plot {path} cannot be written: {error.strerror}.") from None
 

@@ -26,7 +26,7 @@ from keras_transformer.commands.output_files import check_plain_text
 from keras_transformer.commands.resumed_output import ResumedOutput, StandardOutput
 from keras_transformer.durations import duration
 from keras_transformer.errors import InputError
-from keras_transformer.files import check_replaceable, read_lines
+from keras_transformer.files import behind_links, check_replaceable, read_lines
 from keras_transformer.model_config import ConfigError
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.formats import FORMATS, WITH_FIELDS
@@ -139,8 +139,9 @@ def file_arguments(
     if output is not None:
         check_plain_text("--output", output)
         check_replaceable(output)
-        if not output.parent.is_dir():
-            raise ConfigError(f"There is no folder {output.parent} for --output {output}: make it first.")
+        folder = behind_links(output).parent
+        if not folder.is_dir():
+            raise ConfigError(f"There is no folder {folder} for --output {output}: make it first.")
         if input is not None and output.exists() and os.path.samefile(input, output):
             raise ConfigError(f"--output is the file that is read, {input}: give another one.")
     return FileArguments(TEXT if paragraphs else format, tuple(fields), language, input, output)
@@ -232,7 +233,7 @@ def translate_files(road: Road, files: FileArguments, batch_size: int, work: Cal
             size = BATCHES_AT_ONCE * batch_size
         else:
             stack.enter_context(progress_logged())
-            output, progress = ResumedOutput(files.output, work()), Progress(files.output, stream)
+            output, progress = ResumedOutput(behind_links(files.output), work()), Progress(files.output, stream)
             size = BATCHES_OF_A_FILE * batch_size
         stack.callback(output.close)
 

@@ -5,6 +5,7 @@ import pathlib
 from collections.abc import Iterable
 
 from keras_transformer.config import ConfigError
+from keras_transformer.files import behind_links
 from keras_transformer.run_folder import RunFolder
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -15,15 +16,22 @@ def check_picture(option: str, path: pathlib.Path) -> None:
     if path.suffix.lower() not in PICTURES:
         raise ConfigError(f"{option} {path} is not the name of a picture: let it end in {', '.join(PICTURES)}.")
     check_writable(option, path)
-    if not os.access(path.parent, os.W_OK):  # it is written under another name there, and renamed when it is complete
-        raise ConfigError(f"{option} {path} cannot be written: the folder {path.parent} is not writable.")
+    check_replaced(option, path)
+
+
+def check_replaced(option: str, path: pathlib.Path) -> None:
+    """Raises ConfigError if no file can be made beside `path`, the value of `option`, to replace it when complete."""
+    folder = behind_links(path).parent
+    if not os.access(folder, os.W_OK):
+        raise ConfigError(f"{option} {path} cannot be written: the folder {folder} is not writable.")
 
 
 def check_writable(option: str, path: pathlib.Path) -> None:
     """Raises ConfigError if `path`, the value of `option`, cannot be written."""
-    if not path.parent.is_dir():
-        raise ConfigError(f"{option} {path} cannot be written: there is no folder {path.parent}. Create it first.")
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+    folder = behind_links(path).parent
+    if not folder.is_dir():
+        raise ConfigError(f"{option} {path} cannot be written: there is no folder {folder}. Create it first.")
+    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
         raise ConfigError(f"{option} {path} cannot be written: it is a folder, or not writable.")
 
 

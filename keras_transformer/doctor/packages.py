@@ -3,10 +3,8 @@
 import csv
 import importlib.metadata
 import os
-import pathlib
 import platform
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -16,8 +14,8 @@ from packaging.specifiers import SpecifierSet
 from keras_transformer.commands.table import DISTRIBUTION
 from keras_transformer.doctor.finding import Finding, missing, note, ok
 from keras_transformer.machine import cpuinfo
+from keras_transformer.version import project_of_checkout, version_line
 
-CHECKOUT = pathlib.Path(__file__).parents[2] / "pyproject.toml"  # of an installed package there is none
 TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tf-nightly")  # any of them is imported as tensorflow
 GIVES = {  # by extra
     "train": "train, evaluate, compare and distil",
@@ -45,11 +43,10 @@ class Declared(NamedTuple):
 
 def declared() -> Declared:
     """Return what pyproject.toml says in a checkout, and what pip wrote down of an installed package."""
-    if CHECKOUT.is_file() and (project := tomllib.loads(CHECKOUT.read_text("utf-8")).get("project", {})):
-        if project.get("name") == DISTRIBUTION:
-            by_extra = {"": project["dependencies"], **project["optional-dependencies"]}
-            requirements = {extra: [Requirement(text) for text in texts] for extra, texts in by_extra.items()}
-            return Declared(SpecifierSet(project["requires-python"]), requirements)
+    if project := project_of_checkout():
+        by_extra = {"": project["dependencies"], **project["optional-dependencies"]}
+        requirements = {extra: [Requirement(text) for text in texts] for extra, texts in by_extra.items()}
+        return Declared(SpecifierSet(project["requires-python"]), requirements)
     metadata = importlib.metadata.metadata(DISTRIBUTION)
     all_requirements = [Requirement(text) for text in importlib.metadata.requires(DISTRIBUTION) or ()]
     requirements = {"": [one for one in all_requirements if one.marker is None]}
@@ -60,8 +57,9 @@ def declared() -> Declared:
 
 
 def software() -> Iterator[Finding]:
-    """Yield findings on Python, TensorFlow, Keras and the other packages that every command needs."""
+    """Yield findings on this project, Python, TensorFlow, Keras and the other packages that every command needs."""
     asked = declared()
+    yield ok(version_line())
     version = platform.python_version()
     if asked.python.contains(version, prereleases=True):
         yield ok(f"Python {version}")

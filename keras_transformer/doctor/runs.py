@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import tomllib
 import zipfile
 from collections.abc import Iterator
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from keras_transformer.doctor.finding import Finding, missing, note, ok
 from keras_transformer.doctor.packages import version_of
+from keras_transformer.doctor.run_records import RESTORE, records
 from keras_transformer.errors import UserError, first_line_of
 from keras_transformer.kinds import load_model_config
 from keras_transformer.model_config import BaseModelConfig
@@ -19,7 +19,6 @@ from keras_transformer.run_folder import CHECKPOINTS, RunFolder
 from keras_transformer.sources import check_vocabulary
 
 FINISH = "keras-transformer train CONFIG finishes a training; else copy the folder again"
-RESTORE = "copy it again from where the run was trained"
 
 
 def run(folder: RunFolder) -> Iterator[Finding]:
@@ -29,7 +28,8 @@ def run(folder: RunFolder) -> Iterator[Finding]:
         yield missing(f"it has no {names}, so it cannot translate yet", FINISH)
     yield from model(folder)
     yield from inference(folder)
-    yield from training(folder)
+    yield from records(folder)
+    yield from newest_checkpoint(folder)
 
 
 def model(folder: RunFolder) -> Iterator[Finding]:
@@ -107,13 +107,8 @@ def inference(folder: RunFolder) -> Iterator[Finding]:
         yield note(f"it has no {folder.check_lines.name}", "export it with --check FILE: sentences to compare on")
 
 
-def training(folder: RunFolder) -> Iterator[Finding]:
-    """Yield findings on what a training that goes on would read: config.toml and the newest checkpoint."""
-    if folder.config.exists():
-        try:
-            tomllib.loads(folder.config.read_text("utf-8-sig"))
-        except (OSError, ValueError) as error:
-            yield missing(f"{folder.config.name} is damaged: {first_line_of(error)[:-1]}", RESTORE)
+def newest_checkpoint(folder: RunFolder) -> Iterator[Finding]:
+    """Yield the finding on the checkpoint from which a training would go on."""
     newest = max(folder.checkpoints.glob(CHECKPOINTS), default=None)
     if newest is None:
         if folder.config.exists():

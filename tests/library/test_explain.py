@@ -65,7 +65,8 @@ def test_every_option_arrives(asked, tmp_path):
 def test_the_page_names_its_model_and_the_command_the_page(asked, tmp_path, run, name, monkeypatch):
     monkeypatch.setattr(explain_command, "opened", lambda run: pathlib.Path("cache/0a1b" if "hf:" in run else run))
     page = tmp_path / "page.html"
-    assert invoke(app, run, "one", "--to", page).stdout == f"{page}\n"
+    page.symlink_to("target.html")
+    assert invoke(app, run, "one", "--to", page).stdout == f"{page}\n" and page.is_symlink()
     assert data_of(page.read_text(encoding="utf-8"))["model"] == name
 
 

@@ -10,7 +10,7 @@ import pathlib
 import pytest
 
 from keras_transformer.errors import InputError
-from keras_transformer.files import check_replaceable, read_lines, sha256_of_folder, write_atomically
+from keras_transformer.files import behind_links, check_replaceable, read_lines, sha256_of_folder, write_atomically
 
 
 def test_only_a_line_feed_ends_a_line_and_carriage_return_and_byte_order_mark_are_removed():
@@ -163,6 +163,25 @@ def test_a_planted_link_is_not_followed(tmp_path):
     path.symlink_to(victim)
     write_atomically(path, "newer")
     assert path.read_text() == "newer" and victim.read_text() == "untouched"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such links")
+def test_the_file_behind_links_is_what_a_user_names_by_them(tmp_path):
+    (tmp_path / "far").mkdir()
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("far/file")
+    (tmp_path / "circle").symlink_to("circle")
+    for _ in range(2):  # there is no such file yet; there is one
+        assert behind_links(tmp_path / "one") == (tmp_path / "far/file").resolve()
+        write_atomically(behind_links(tmp_path / "one"), "new")
+        assert (tmp_path / "one").is_symlink() and (tmp_path / "far/file").read_text() == "new"
+    assert os.listdir(tmp_path / "far") == ["file"]
+    for path in (pathlib.Path("name"), tmp_path / "far/../far/file", tmp_path / "nothing"):
+        assert behind_links(path) is path
+    with pytest.raises(OSError, match="circle"):
+        behind_links(tmp_path / "circle")
+    with pytest.raises(OSError, match="would be replaced: name a file"):
+        behind_links(pathlib.Path("/dev/stdout"))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")

@@ -8,7 +8,12 @@ import pytest
 
 import train.evaluate
 from keras_transformer.commands import files
-from keras_transformer.commands.output_files import check_not_read, check_picture, check_writable
+from keras_transformer.commands.output_files import (
+    check_not_read,
+    check_picture,
+    check_replaced,
+    check_writable,
+)
 from keras_transformer.config import ConfigError
 from keras_transformer.translator import Translator
 from tests.support.capital_runs import capital_run, translate
@@ -65,6 +70,21 @@ def test_what_cannot_be_written_is_refused_before_the_work(
             check("--plot", path)
 
 
+@pytest.mark.parametrize("check", [check_writable, check_picture, check_replaced])
+@pytest.mark.parametrize("locked", [None, "far"])
+def test_of_a_link_the_folder_of_its_file_counts(tmp_path, monkeypatch, check, locked):
+    """A file there is made, or replaced when it is complete."""
+    link = tmp_path / "x.png"
+    link.symlink_to("far/y.png")
+    if check is not check_replaced:
+        with pytest.raises(ConfigError, match="--plot .*x.png cannot be written: there is no folder .*far. Create it"):
+            check("--plot", link)
+    (tmp_path / "far").mkdir()
+    monkeypatch.setattr(os, "access", lambda path, mode: locked is None or path.name != locked)
+    with pytest.raises(ConfigError, match="--plot .*x.png cannot be") if locked else contextlib.nullcontext():
+        check("--plot", link)
+
+
 # the options of evaluate
 
 
@@ -81,6 +101,14 @@ def test_evaluate_overwrites_nothing_that_it_reads(random_folder, tmp_path, monk
     result = invoke(train.evaluate.app, random_folder, *files, f"--{option}", paths[read])
     assert_one_sentence(result, f"--{option} {paths[read]} is one of the files that are read")
     assert paths[read].read_text(encoding="utf-8") == "fünf\n"
+
+
+def test_evaluate_draws_into_the_file_behind_a_link(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("train.scoring.scorecard_plot.plot_scorecard", lambda card, name, path: drawn.append(path))
+    (tmp_path / "x.png").symlink_to("y.png")
+    train.evaluate.draw_scorecard(None, "run", tmp_path / "x.png")
+    assert drawn == [tmp_path.resolve() / "y.png"]
 
 
 def test_the_translations_and_the_picture_are_two_files(tmp_path):

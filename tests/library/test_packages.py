@@ -7,6 +7,7 @@ import tomllib
 import pytest
 from packaging.requirements import Requirement
 
+from keras_transformer import version as version_module
 from keras_transformer.doctor import packages
 from keras_transformer.doctor.finding import MISSING, NOTE
 from tests.support.findings import cut, removed, the_missing
@@ -36,7 +37,7 @@ def test_a_checkout_and_an_installed_package_ask_for_the_same(monkeypatch):
     metadata["Requires-Python"] = PROJECT["requires-python"]
     for extra in extras:
         metadata["Provides-Extra"] = extra
-    monkeypatch.setattr(packages, "CHECKOUT", ROOT / "no such file")
+    monkeypatch.setattr(version_module, "CHECKOUT", ROOT / "no such file")
     monkeypatch.setattr(importlib.metadata, "metadata", lambda name: metadata)
     monkeypatch.setattr(importlib.metadata, "requires", lambda name: required)
     installed = packages.declared()

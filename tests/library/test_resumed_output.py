@@ -1,6 +1,7 @@
 """Outputs of files: standard output, and a file that is not joined from the outputs of two works."""
 
 import io
+import os
 
 import pytest
 
@@ -43,6 +44,40 @@ def test_a_file_of_the_run_that_is_used_is_recorded(run, paths, monkeypatch, opt
         for used in (options, []):
             assert translate(run, "--input", paths[0], "--output", paths[1], *used).exit_code == 0
     assert works[0] != works[2] and works[1] == works[3]
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_is_kept_and_the_file_behind_it_is_replaced_after_a_stop_too(run, paths, exists):
+    source, link = paths
+    target = source.with_name("far") / "target.txt"
+    target.parent.mkdir()
+    link.symlink_to("far/target.txt")
+    if exists:
+        target.write_text("old\n")
+    source.write_text("one.\n" * 4 + "two.\n")
+    run.fails_at = "two."
+    command = ["--input", source, "--output", link, "--batch-size", "1"]
+    translate(run, *command)
+    assert target.with_name("target.txt.unfinished").read_text() == "ONE.\n" * 4
+    assert target.exists() == exists and (not exists or target.read_text() == "old\n")
+    run.fails_at, run.seen = None, []
+    assert translate(run, *command).exit_code == 0 and run.seen == ["two."]
+    assert link.is_symlink() and target.read_text() == "ONE.\n" * 4 + "TWO.\n"
+    assert os.listdir(target.parent) == ["target.txt"] and {*os.listdir(source.parent)} == {
+        "in.txt",
+        "out.txt",
+        "far",
+        "run",
+    }
+
+
+@pytest.mark.parametrize("leads_to", ["nowhere/target.txt", "out.txt", "/dev/null"])
+def test_a_link_that_leads_to_no_file_is_one_sentence(run, paths, leads_to):
+    source, link = paths
+    link.symlink_to(leads_to)
+    source.write_text("one.\n")
+    assert_one_sentence(translate(run, "--input", source, "--output", link), link)
+    assert not hasattr(run, "seen") and link.is_symlink()
 
 
 @pytest.mark.parametrize("option", ["--target-prefixes", "--required"])

@@ -17,6 +17,7 @@ import typer.main
 from keras_transformer import __main__ as program
 from keras_transformer.commands.table import COMMANDS
 from keras_transformer.translation import Translation
+from keras_transformer.version import version_line
 from tests.support.commands import invoke
 from tests.support.places import ROOT
 from tests.support.processes import python
@@ -86,6 +87,7 @@ def test_what_a_command_needs_is_installed_by_its_extra(name, as_started, monkey
     ("arguments", "code", "output", "errors"),
     [
         (["--help"], None, "Usage: kt COMMAND", ""),
+        (["--version"], None, "keras-transformer-mt ", ""),
         ([], 2, "", "Usage: kt COMMAND"),
         (["trian"], 2, "", "Error: There is no command 'trian'. Did you mean train? `kt --help`"),
         (["xyzzy"], 2, "", "Error: There is no command 'xyzzy'. `kt --help`"),
@@ -133,7 +135,7 @@ class FullDisk(io.StringIO):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["translate", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["translate", "--help"]])
 def test_help_to_a_full_disk_is_one_sentence(arguments, as_started, monkeypatch, capsys):
     def end(code):
         raise SystemExit(code)
@@ -199,6 +201,8 @@ def test_help_lists_the_commands_and_imports_none():
     code, output, errors, modules = asked("--help")
     assert (code, output, errors) == (0, program.help_text("keras-transformer"), "")
     assert not modules & {*HEAVY, "typer", "pydantic", "numpy", "train", "export"}
+    code, output, errors, modules = asked("--version")
+    assert (code, output, errors) == (0, version_line(), "") and not modules & {*HEAVY, "typer", "numpy"}
     code, output, errors, _ = asked()
     assert (code, output) == (2, "") and errors == program.help_text("keras-transformer") + "\n"
 

@@ -212,7 +212,9 @@ def test_the_name_of_a_run_is_no_formula(tmp_path, monkeypatch):
 
 
 def test_the_plot_is_written(pair, tmp_path):
+    (tmp_path / "plot.png").symlink_to("target.png")  # whose file is written
     assert compare_command(*pair, "--plot", tmp_path / "plot.png").exit_code == 0
+    assert (tmp_path / "plot.png").is_symlink()
     assert Image.open(tmp_path / "plot.png").size[0] > 1000
 
 

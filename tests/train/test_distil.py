@@ -140,6 +140,14 @@ def test_a_line_is_written_for_each_sentence(files, loaded, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.weights.h5", "output", "reference", "source"]
 
 
+def test_the_file_behind_a_link_is_written(files, loaded, tmp_path):
+    (tmp_path / "far").mkdir()
+    files["output"].symlink_to("far/target")
+    assert distil_command(tmp_path, *options_of(files)).exit_code == 0
+    assert files["output"].is_symlink() and [path.name for path in (tmp_path / "far").iterdir()] == ["target"]
+    assert (tmp_path / "far/target").read_text(encoding="utf-8") == "eins zwei again\nx\n"
+
+
 def test_every_option_arrives(files, loaded, tmp_path):
     options = ["--beam-size", 3, "--length-penalty", 1.5, "--coverage-penalty", 0.2]
     distil_command(tmp_path, *options_of(files), *options, "--batch-size", 5, "--precision", "bfloat16")
