@@ -1,5 +1,8 @@
 """shortlist.npz: which pieces a sentence may use, its file, and the command that builds it."""
 
+import functools
+import shutil
+
 import numpy as np
 import pytest
 
@@ -65,13 +68,17 @@ def test_what_is_written_is_read(tmp_path):
 
 def damaged():
     good = build(random_lexicon(), [7, 20], 3, PIECES, "")
-    yield "int64", good._replace(pieces=good.pieces.astype(np.int64))
+    yield "pieces is int64 with 1 axes", good._replace(pieces=good.pieces.astype(np.int64))
+    yield "always is int32 with 2 axes", good._replace(always=good.always[None])
+    yield "rise from 0", good._replace(offsets=good.offsets + 1, pieces=np.append(good.pieces, good.pieces[:1]))
     yield "rise", good._replace(offsets=good.offsets[::-1].copy())
     yield "rise", good._replace(offsets=good.offsets[:0])
-    yield "there are", good._replace(pieces=good.pieces[1:])
-    yield "from 0 to 29", good._replace(pieces=good.pieces + 29)
+    entries = len(good.pieces)
+    yield f"end at {entries}, and there are {entries - 1} ", good._replace(pieces=good.pieces[1:])
+    yield "pieces has .* from 0 to 29", good._replace(pieces=np.where(good.pieces == 29, PIECES, good.pieces))
     yield "always has", good._replace(always=good.always - 1)
-    yield "lacks a special piece", good._replace(always=good.always[1:])
+    for special in SPECIAL:
+        yield "lacks a special piece", good._replace(always=good.always[good.always != special])
 
 
 @pytest.mark.parametrize(
@@ -90,6 +97,58 @@ def test_a_damaged_file_is_one_sentence(content, tmp_path):
     path.write_bytes(path.read_bytes()[:200] if content == "half" else content)
     with pytest.raises(ConfigError, match="shortlist.npz is damaged: "):
         Shortlist.load(path)
+
+
+def test_a_piece_may_have_an_empty_list_and_so_may_all():
+    empty = Shortlist(np.zeros(PIECES + 1, np.int32), np.zeros(0, np.int32), np.arange(4, dtype=np.int32), "")
+    empty.check()
+    assert empty.of([5]) == SPECIAL and empty.table().shape == (PIECES, 1) and not empty.table().any()
+
+
+# the command
+
+
+class Letters:
+    """A tokenizer whose pieces are letters; on the target side they are of other numbers."""
+
+    vocab_size = PIECES
+
+    def encode_batch(self, lines):
+        return [[ord(letter) - ord("a") + 4 for letter in line] for line in lines]
+
+    def encode_target_batch(self, lines):
+        return [[piece + 10 for piece in ids] for ids in self.encode_batch(lines)]
+
+    def pieces(self):
+        return ["<pad>", "<unk>", "<s>", "</s>", "<0x0A>", "b", "a"]
+
+
+def written(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_pairs_are_read_at_equal_distances_up_to_their_longest_and_each_side_by_its_own_pieces(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "MOST_PAIRS", 3)
+    monkeypatch.setattr(command, "LONGEST", 2)
+    source, target = written(tmp_path / "s", "a\nb\nc\nd\n"), written(tmp_path / "t", "ab\nb\nac\nd\n")
+    assert command.encoded_pairs([source], [target], Letters()) == ([[4], [6]], [[14, 15], [14, 16]])
+    monkeypatch.setattr(command, "MOST_PAIRS", 4)
+    long, short = written(tmp_path / "l", "abc\n\na\nb\n"), written(tmp_path / "o", "a\nb\nab\nabc\n")
+    assert command.encoded_pairs([long], [short], Letters()) == ([[4]], [[14, 15]])
+    both = command.encoded_pairs([source, long], [target, short], Letters())
+    assert both == ([[4], [6], [4]], [[14, 15], [14, 16], [14, 15]])  # of 8 pairs, every second
+
+
+def test_the_frequent_pieces_are_those_of_the_target_or_in_the_order_of_the_vocabulary(tmp_path, caplog):
+    source, target = written(tmp_path / "s", "aa\nab\n"), written(tmp_path / "t", "cb\nbcd\n")
+    lexicon, frequent = command.translations_in(None, [source], [target], Letters())
+    assert frequent == [15, 16, 17] and set(lexicon.targets) == {15, 16, 17} and set(lexicon.sources) == {4, 5}
+    table = written(tmp_path / "lex", "a b 0.5\nx a 0.5\na y 0.5\n")
+    assert command.translations_in(table, [], [], Letters())[1] == [5, 6]
+    assert caplog.messages == [f"{table} has 2 lines with a word that is no piece of this run; they are left out"]
+    lexicon, frequent = command.translations_in(table, [], [target], Letters())
+    assert frequent == [15, 16, 17] and (lexicon.sources.tolist(), lexicon.targets.tolist()) == ([5], [6])
 
 
 # a run
@@ -138,6 +197,21 @@ def test_the_default_of_a_run_is_written_only_if_asked_for(run, tmp_path):
     assert RunFolder(other).inference().search == {"beam_size": 3}
     assert invoke(command.app, other, "--lexicon", lexicon, "--default").exit_code == 0
     assert RunFolder(other).inference() == Inference(search={"beam_size": 3, "shortlist": "on"}, longest_source=9)
+
+
+def test_a_run_that_writes_trees_or_lacks_its_tokenizer_or_has_another_gets_no_shortlist(run, tmp_path):
+    lines = written(tmp_path / "lines.txt", "a\n")
+    build_it = functools.partial(invoke, command.app, "--source", lines, "--target", lines)
+    other = RunFolder(shutil.copytree(run, tmp_path / "other"))
+    Inference("trees").save(other.inference_file)
+    assert_one_sentence(build_it(other.path), "writes trees, not text. A shortlist is for text")
+    Inference().save(other.inference_file)
+    other.keep_tokenizer_sum()
+    other.tokenizer.write_bytes(other.tokenizer.read_bytes() + b"\n")
+    assert_one_sentence(build_it(other.path), "is not the tokenizer that the weights were trained with")
+    other.tokenizer.unlink()
+    assert_one_sentence(build_it(other.path), "has no tokenizer.model")
+    assert build_it(run, "--best", 0).exit_code == 2
 
 
 def test_files_that_do_not_fit_are_one_sentence(run, tmp_path):

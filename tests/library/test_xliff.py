@@ -44,3 +44,51 @@ def test_translate_toolkit_reads_the_targets():
     store = xliff.xlifffile.parsestring(through("xliff", namespace, capitals).encode())
     assert [str(unit.target) for unit in store.units][1] == "A & <B> C"
     assert [unit.source.lower() for unit in store.units] == [str(unit.target).lower() for unit in store.units]
+
+
+UNIT = "<xliff version='1.2'><file><body>{}</body></file></xliff>"
+ONE = "<trans-unit><source>a</source></trans-unit>"
+DONE = "<trans-unit><source>a</source><target>A</target></trans-unit>"
+
+
+@pytest.mark.parametrize(
+    "source, target",
+    [
+        ('a <mrk mtype="protected">b</mrk> c', 'A <mrk mtype="protected">b</mrk> C'),
+        ('a <mrk mtype="term">b</mrk> c', 'A <mrk mtype="term">B</mrk> C'),
+        ('a <g translate="no">b <x/></g> c', 'A <g translate="no">b <x/></g> C'),
+        ("a <ph>b <sub>c</sub></ph> d", "A <ph>b <sub>c</sub></ph> D"),
+        ("<![CDATA[A & <B>]]> b &amp; c", "A &amp; &lt;B&gt; B &amp; C"),
+        ("<![CDATA[A & <B> C]]>", "A &amp; &lt;B&gt; C"),
+        ("a &#38; <![CDATA[b]]>&lt;", "A &amp; B&lt;"),
+    ],
+)
+def test_code_and_what_is_not_to_translate_stay_and_what_cdata_holds_is_escaped(source, target):
+    unit = f"<trans-unit><source>{source}</source>{{}}</trans-unit>"
+    output = through("xliff", UNIT.format(unit.format("<target ></target >")), capitals)
+    assert output == UNIT.format(unit.format(f"<target >{target}</target >"))
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        (f"<group translate='no'>{ONE}</group>{ONE}", f"<group translate='no'>{ONE}</group>{DONE}"),
+        (f"<trans-unit translate='no'><g>{ONE}</g></trans-unit>",) * 2,
+        (DONE.replace(">A<", ">Alt<") + ONE, DONE.replace(">A<", ">Alt<") + DONE),
+        ("<trans-unit><source></source></trans-unit>",) * 2,
+        ("<trans-unit><source><x/></source></trans-unit>",) * 2,
+        ("<trans-unit><source>a</source><target><x/></target></trans-unit>",) * 2,
+    ],
+)
+def test_a_unit_gets_a_target_if_it_may_be_translated_has_text_and_has_none_of_its_own(before, after):
+    review = ' state="needs-review-translation" state-qualifier="mt-suggestion"'
+    assert through("xliff", UNIT.format(before), capitals).replace(review, "") == UNIT.format(after)
+
+
+@pytest.mark.parametrize("encoding", ["UTF-8", "utf-8", "US-ASCII"])
+def test_names_may_have_a_namespace_and_the_encoding_may_be_ascii(encoding):
+    file = f'\ufeff<?xml version="1.0" encoding="{encoding}"?><x:xliff version="2.0">{{}}</x:xliff>'
+    unit = "<x:segment><x:source>a</x:source>{}</x:segment>"
+    assert through("xliff", file.format(unit.format("")), capitals) == file.format(
+        unit.format("<x:target>A</x:target>")
+    )
