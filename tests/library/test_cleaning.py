@@ -1,9 +1,12 @@
 """Rules that drop sentence pairs: what each drops and keeps, and what holds for all of them."""
 
+import importlib.util
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keras_transformer.text import cleaning
 from keras_transformer.text.cleaning import RULES, Cleaner, detector, known_scripts, numbers_of, script_of
 from tests.support.processes import python
 
@@ -101,3 +104,41 @@ def test_a_sentence_of_another_language_is_dropped():
 def test_the_rules_need_neither_tensorflow_nor_the_training():
     script = "import sys, keras_transformer.text.cleaning; print({'tensorflow', 'keras', 'train'} & set(sys.modules))"
     assert python("-c", script).stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    "key, value, pair, is_dropped",
+    [
+        ("longest_word", 3, ("aaa\u5b57bbb", "a"), False),  # a character of a script without spaces is a word
+        ("longest_word", 3, ("a", "aaaa\u5b57"), True),
+        ("source_scripts", ["LATIN"], ("ab \u03b1\u03b2", "a"), False),  # half of them
+        ("source_scripts", ["LATIN"], ("ab \u03b1\u03b2\u03b3", "a"), True),
+        ("markup", True, ("<b>abc", "a"), False),  # half of it
+        ("markup", True, ("a", "<b>ab"), True),
+        ("markup", True, ("< b  c >abcd", "a"), False),  # spaces do not count
+    ],
+)
+def test_a_bound_is_what_its_rule_says(key, value, pair, is_dropped):
+    assert (Cleaner({key: value}).reason_to_drop(*pair) is not None) == is_dropped
+
+
+@pytest.mark.parametrize(
+    "letters, language, probability, is_other",
+    [(20, "en", 0.9, True), (19, "en", 0.99, False), (20, "en", 0.89, False), (20, "de", 0.99, False)],
+)
+def test_another_language_is_believed_from_so_many_letters_and_so_surely_on(
+    letters, language, probability, is_other, monkeypatch
+):
+    class Detector:
+        def classify(self, text):
+            return language, probability
+
+    monkeypatch.setattr(cleaning, "detector", Detector)
+    reason = Cleaner({"languages": ("de", "de")}).reason_to_drop("a 1" * letters, "")
+    assert reason == ("in another language" if is_other else None)
+
+
+def test_without_its_package_no_language_can_be_detected(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(cleaning, "detector", None)
+    assert not cleaning.can_detect(["en", "de"])

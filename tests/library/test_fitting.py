@@ -33,3 +33,27 @@ def test_only_what_is_too_long_is_split_and_each_part_is_asked_about_once():
     spans = fitting(text, [(0, 19), (20, 25)], are_too_long)
     assert [text[start:end] for start, end in spans] == ["one two", "three", "four.", "five."]
     assert len(asked) == len(set(asked))
+
+
+@pytest.mark.parametrize(
+    "text, parts",
+    [
+        ("aaaa bbb cccc ddd, e", ["aaaa bbb", "cccc ddd, e"]),  # a comma in the last quarter counts as little
+        ("a\u0301\u0301\u0301", ["a\u0301\u0301\u0301"]),
+        *((f"aa{joined}{joined}b", [f"aa{joined}{joined}", "b"]) for joined in "\u200d\ufe0e\ufe0f\u0301"),
+    ],
+)
+def test_a_place_is_near_the_middle_and_not_before_what_belongs_to_the_letter_before(text, parts):
+    assert [text[start:end] for start, end in halves(text, 0, len(text))] == parts
+
+
+def test_sentences_are_asked_about_from_left_to_right_and_one_that_cannot_be_split_stays():
+    asked = []
+
+    def are_too_long(spans):
+        assert len(asked) < 9
+        asked.append(list(spans))
+        return [True] * len(spans)
+
+    spans = [(4, 5), (0, 1), (2, 3)]
+    assert fitting("a b c", spans, are_too_long) == spans and asked == [sorted(spans)]

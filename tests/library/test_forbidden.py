@@ -8,7 +8,7 @@ import pytest
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
-from keras_transformer.text.forbidden import rule_of_forbidden, search_without, warn_of_remaining
+from keras_transformer.text.forbidden import ROUNDS, rule_of_forbidden, search_without, warn_of_remaining
 from keras_transformer.text.forbidden import tokens_of as tokens_that_wrote
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.translation import Translation
@@ -81,3 +81,19 @@ def test_what_cannot_be_avoided_is_logged(caplog):
 def test_the_tokens_that_wrote_a_phrase_are_those_and_no_others(phrase, tokens):
     translation = Translation("the dog fox", 0.0, (0, 1, 3))
     assert tokens_that_wrote(translation, Glossary([Term(phrase, "-")]), decode) == [tokens]
+
+
+def test_so_many_searches_are_made_and_every_translation_of_a_line_counts():
+    asked.clear()
+
+    def stubborn(numbers, sequences):
+        asked.append(sequences)
+        return [[Translation("hen", 0.0, (4,)), Translation("dog", 0.0, (1 + len(asked) % 2,))] for _ in numbers]
+
+    results = search_without(stubborn, 1, Glossary([Term("dog", "-")]), decode)
+    assert len(asked) == ROUNDS and asked[1] == [((2,),)] and asked[2] == [((2,), (1,))]
+    assert [each.text for each in results[0]] == ["hen", "dog"]
+
+
+def test_a_batch_without_sequences_has_a_rule_of_none():
+    assert rule_of_forbidden([(), ()]).shape == (2, 0, 1)

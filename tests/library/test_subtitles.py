@@ -1,7 +1,54 @@
 """Subtitles, beside the laws of every format (test_formats.py)."""
 
-from tests.support.documents import texts_of
+import re
+
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.text.formats.subtitles import laid_out, shown_length
+from tests.support.documents import texts_of, through
 
 
 def test_cues_that_no_empty_line_parts_are_two_in_the_files_of_windows_too():
     assert texts_of("srt", "1\r\n0:0:1,0 --> 0:0:2,0\r\na\r\n2\r\n0:0:3,0 --> 0:0:4,0\r\nb\r\n") == ["a", "b"]
+
+
+TIMES = "00:00:01,000 --> 00:00:02,000\n"
+
+
+@pytest.mark.parametrize(
+    "name, text, texts",
+    [
+        ("srt", f"1\n{TIMES}a\n{TIMES}b\n", ["a", "b"]),  # no number between two cues
+        ("srt", f"1\n{TIMES}a\n\nb\n3\n{TIMES}c\n", ["a", "b", "c"]),
+        ("vtt", "WEBVTT\nX: a --> b\nNOTE x\ny --> z\n\nNOTE x\ny --> z\n\n01:00.000 --> 02:00.000\na\n", ["a"]),
+        ("vtt", "WEBVTT\n\n59:59.000 --> 1:00:00.000\na\n", ["a"]),
+        ("vtt", "\ufeffWEBVTT\n\n00:01.000 --> 00:01.000\na\n", ["a"]),
+    ],
+)
+def test_only_what_stands_in_cues_is_text_and_cues_may_be_of_no_time(name, text, texts):
+    assert texts_of(name, text) == texts and through(name, text, str) == text
+
+
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ("\ufeffa\nb\n", "file has no cue: after its first line, 'a', none is such as"),
+        (
+            "1\n00:00:01,5 --> 00:00:01,30\na\n",
+            "line 2 has a cue that ends before it begins: '00:00:01,5 --> 00:00:01,30'",
+        ),
+        ("1\na\n", "line 2 is 'a', not the times of cue 1, such as 00:00:01,000 --> 00:00:02,500"),
+        ("1\n00:00:01,5 -->\n", "line 2 has broken times: '00:00:01,5 -->'; they are such as 00:00:01,000"),
+    ],
+)
+def test_an_error_names_what_was_found(text, sentence):
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        through("srt", text, str)
+
+
+def test_a_line_as_long_as_the_longest_is_not_broken_and_a_word_never_is():
+    assert laid_out("aa bb cc dd", 5, "\n") == "aa bb\ncc dd"
+    assert laid_out("aaaaaaa bbb", 3, "\r\n") == "aaaaaaa\r\nbbb"
+    assert laid_out("aa\nbb", 2, "\n") == "aa\nbb"
+    assert shown_length(" <i>a</i> {\\an8}b ") == 3

@@ -56,7 +56,7 @@ def vtt_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iter
     if not re.match(r"\ufeff?WEBVTT(?:\s|$)", first):
         raise InputError(f"{name}, line 1 is {first.strip()[:40]!r}; a WebVTT file begins with WEBVTT.")
     yield first
-    yield from cue_parts(lines, name, VTT, first_line=2, in_block=bool(first.strip()))
+    yield from cue_parts(lines, name, VTT, first_line=2, in_block=True)
 
 
 def cue_parts(

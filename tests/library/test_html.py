@@ -1,0 +1,54 @@
+"""HTML, beside the laws of every format (test_formats.py)."""
+
+import io
+import re
+
+import pytest
+
+from keras_transformer.text.formats import FORMATS
+from keras_transformer.text.formats.parts import Field, TranslatedError
+from tests.support.documents import capitals, texts_of, through
+
+
+@pytest.mark.parametrize(
+    "html, texts",
+    [
+        ("<p>a <!-- c --> b</p>", ["a b"]),
+        ("<p>a <![CDATA[c]]> b</p>", ["a b"]),  # HTML reads it as a comment
+        ("<p>a <code/>x</code> b</p>", ["a b"]),  # HTML ignores the slash
+        ("<p>a <br/>b</p>", ["a", "b"]),
+        ("<pre>a <code>b</code> c</pre>d", ["d"]),
+        ("<?php if (1 > 2) ?>a<?= f() > 2 ?>b", ["a", "b"]),
+        ("<p translate>a</p><p translate='NO'>b</p><p translate='no'>c</p><p translate='yes'>d</p>", ["a", "d"]),
+        ("<p class>a</p><p class='x notranslate y'>b</p><p class='notranslated'>c</p>", ["a", "c"]),
+    ],
+)
+def test_what_a_model_reads(html, texts):
+    assert texts_of("html", html) == texts and through("html", html, str) == html
+
+
+def test_a_translation_is_written_as_html():
+    assert through("html", "<p>a</p>", lambda text: '1\xa0< "2" &') == '<p>1&nbsp;&lt; "2" &amp;</p>'
+
+
+@pytest.mark.parametrize(
+    "html, where",
+    [
+        ("<p>x</p>" + "\n" * 999 + "<b>a", "line 1,000: <b> is not closed. The"),
+        ("<div>\n<p><b>a</p>\n", "line 1: <div> is not closed, and 1 more are not. The"),
+        ("<p>a <code>b\n", "line 1: <code> is not closed. The"),
+        ("<script>if (a <b", "line 1: <script> is not closed. The"),
+        ("a\n<p>b <i\n", "line 2: a tag or comment is not closed. The"),
+        ("<i>a</b></i><u>b</i>", "line 1: <u> is not closed. The"),
+    ],
+)
+def test_what_is_not_closed_is_named_by_its_first_line_when_all_is_written(html, where):
+    written = []
+    with pytest.raises(TranslatedError, match="^file, " + re.escape(where)):
+        for part in FORMATS["html"](io.BytesIO(html.encode()), "file", ()):
+            written.append(part.passage.raw if isinstance(part, Field) else part)
+    assert "".join(written) == html
+
+
+def test_tags_in_capitals_are_those_tags():
+    assert through("html", "<P>a<BR>b <CODE>c</CODE></P>", capitals) == "<P>A<BR>B <CODE>c</CODE></P>"
