@@ -126,6 +126,19 @@ def test_right_branching_takes_its_labels_from_the_phrases_that_end_their_senten
     assert RightBranching.of([tree("(FRAG XX )FRAG")]) == ("FRAG", "S")
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        "(S (A a) (OUT (B b)))",  # one word
+        "(S (A a) (OUT (B b) (, ,)))",  # one word and punctuation
+        "(S (OUT (A a) (B b)))",  # the whole sentence
+        "(S (A a) (OUT (B b) (C c)) (D d))",  # ends before the sentence does
+    ],
+)
+def test_right_branching_takes_no_label_of_other_phrases(other):
+    assert RightBranching.of(trees_of("(S (A a) (PP (B b) (C c)))" + other * 9)) == ("S", "PP")
+
+
 def test_a_right_branching_tree_is_a_chain_over_the_words_that_count():
     parser = RightBranching("S", "VP")
     (flies,) = trees_of(FLIES)

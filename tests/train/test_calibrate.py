@@ -10,6 +10,7 @@ import train.calibrate
 from keras_transformer.commands import translate
 from keras_transformer.confidence import Calibration
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.inference import TREES, Inference
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
@@ -110,6 +111,11 @@ def test_the_least_chrf_is_enough_and_few_sentences_are_warned_of(folder, files,
     monkeypatch.setattr(train.calibrate, "FEW", 100)
     calibrate(folder.path, *files)
     assert "says little" not in caplog.text
+
+
+def test_trees_have_no_confidence(folder):
+    Inference(outputs=TREES).save(folder.inference_file)
+    assert_one_sentence(calibrate(folder.path), "writes trees", "A confidence is of translations.")
 
 
 def test_what_cannot_be_is_one_sentence(folder, files, loaded, tmp_path):

@@ -241,11 +241,12 @@ def test_two_files_in_a_flat_list_are_read_as_tsv_with_a_hint_at_the_pair(tmp_pa
         assert part in str(error.value)
 
 
-def test_one_tsv_file_without_tabs_gets_no_hint_at_a_pair(tmp_path):
+@pytest.mark.parametrize("has_pair", [False, True])
+def test_one_tsv_file_without_tabs_gets_no_hint_at_a_pair(tmp_path, has_pair):
     data = files(tmp_path, b"a b\n", b"x y\n")
     path = data.train[0][0]
     with pytest.raises(CorpusError) as error:
-        train_pairs(FilesData(source="files", train=[path], validation=[path]))
+        train_pairs(FilesData(source="files", train=[path, *data.train * has_pair], validation=[path]))
     assert f"{path}, line 1" in str(error.value) and "[[" not in str(error.value)
 
 

@@ -39,6 +39,12 @@ def test_without_a_section_the_model_is_that_of_the_start(tmp_path, model):
     assert changed == model.replace(dropout=0.05)
 
 
+def test_rates_are_inherited_if_they_are_not_those_of_every_preset(tmp_path):
+    """A rate in the configuration stands above the preset's, so one that nobody has set must not."""
+    start(tmp_path / "start", MODEL.replace(dropout=base.dropout, label_smoothing=0.0))
+    assert (tuned(tmp_path).training.dropout, tuned(tmp_path).training.label_smoothing) == (None, 0.0)
+
+
 def test_a_section_with_any_key_describes_the_whole_model(tmp_path):
     start(tmp_path / "start")
     assert tuned(tmp_path, "model.d_ff=64").transformer_config(37_000) == base.replace(d_ff=64)

@@ -14,14 +14,14 @@ from tests.support.segmentation import drawn_by
 from tests.support.texts import SENTENCES, TEXTS, random_texts
 from train.data.merges import Merges
 
-TAGS = ("<2de>", " (NP")
+TAGS = ("<2de>", " (NP", "(A B")
 KINDS = [(False, False), (True, False), (False, True)]  # lowercase, dummy_prefix
 
 
 @pytest.fixture(scope="module", params=KINDS, ids=["plain", "lowercase", "dummy_prefix"])
 def tokenizer(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("merges") / "tokenizer.model"
-    symbols = TAGS[: 1 if request.param[0] else None]  # lower case cannot keep the capitals of the second
+    symbols = TAGS[: 1 if request.param[0] else None]  # lower case cannot keep the capitals of the others
     train_tokenizer(SENTENCES, path, 400, symbols, *request.param)
     return Tokenizer(path)
 
@@ -38,6 +38,12 @@ def test_rates_0_and_1_are_those_of_sentencepiece(tokenizer, rate):
     found = drawn_by(tokenizer, texts, rate)
     assert found == by_sentencepiece(tokenizer, texts, rate)
     assert (found == tokenizer.encode_batch(texts)) is (rate == 0)
+
+
+def test_a_word_begins_at_each_space_though_a_symbol_may_have_one_in_it(tokenizer):
+    """Merges across the spaces of a sentence would be drawn for all of it at once."""
+    merges, ids = Merges(tokenizer), np.array(tokenizer.encode(SENTENCES[0]), np.int32)
+    assert len(merges.words_of(ids)) == len(SENTENCES[0].split()) < len(ids)
 
 
 def test_words_of_which_nothing_is_left_out_have_their_own_pieces(tokenizer):

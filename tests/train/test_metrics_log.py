@@ -223,6 +223,14 @@ def test_records_that_are_lost_at_the_end_are_logged_and_their_steps_can_be_writ
     assert damaged_lines_of(folder).startswith(b'{"step": 2, "time": ')
 
 
+def test_a_log_that_is_closed_has_no_file_open(folder):
+    log = MetricsLog(folder, 0)
+    log.write(1, {"train/loss": 1.0, "validation/loss": 1.0, "other/loss": 1.0})
+    files = [log.file, *(file.file for file in log.events.files.values())]
+    log.close()
+    assert len(files) == 5 and all(file.file.closed for file in files)
+
+
 def test_a_disk_that_is_full_at_the_start_or_at_a_resumption_is_one_sentence(folder, monkeypatch):
     write(folder, 0, 2)
     before = folder.metrics.read_bytes()

@@ -37,6 +37,10 @@ def test_one_mark_is_left_out_or_doubled():
     assert drawn(with_other_punctuation, "Oh, no.") == {"Oh no.", "Oh,, no.", "Oh, no", "Oh, no.."}
 
 
+def test_a_mark_that_is_the_whole_text_is_never_left_out():
+    assert drawn(with_other_punctuation, " ! ") == {" ! ", " !! "}
+
+
 def test_every_typing_mistake_of_a_word_is_made():
     assert drawn(with_typing_mistake, "a to.") == {"a ot.", "a o.", "a tto.", "a ao.", "a oo."}
 

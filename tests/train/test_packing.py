@@ -66,6 +66,12 @@ def test_of_pairs_that_fill_a_row_alike_the_oldest_goes_first():
     assert [waiting.take_best_fit(6, 6) for _ in range(5)] == [1, 3, 0, 2, None]
 
 
+def test_of_lengths_that_fill_a_row_alike_the_longest_source_goes_first():
+    waiting = _Waiting([(3, 5), (5, 3), (4, 4)], longest_source=10)
+    waiting.add(0, 3)
+    assert [waiting.take_best_fit(6, 6) for _ in range(4)] == [1, 2, 0, None]
+
+
 def test_rows_are_filled_until_at_most_half_of_the_pairs_wait(lengths):
     """Rows that are packed one at a time would be as full, and take minutes for a large corpus."""
     for pairs in (1, 2, 5, 40, 300):

@@ -99,6 +99,14 @@ def test_the_card_has_the_scores_the_baseline_and_the_papers():
     assert card.tables()[1].rows == [("up to 5", "4", "90.91", "75.0", "100.0")]
 
 
+def test_lengths_are_bins_of_words_in_their_order_whatever_the_order_of_the_trees():
+    text = "".join("(S " + "(NN time) " * words + ")" for words in (11, 5, 6, 10, 1))
+    card = card_of(["(S " + "XX " * words + ")S" for words in (11, 5, 6, 10, 2)], text)
+    assert [row[:2] for row in card.tables()[1].rows] == [("up to 5", "2"), ("6 to 10", "2"), ("11 to 15", "1")]
+    assert [row[3:] for row in card.tables()[1].rows] == [("100.0", "50.0"), ("100.0", "100.0"), ("100.0", "100.0")]
+    assert list(card.as_json()["by_length"]) == ["up to 5", "6 to 10", "11 to 15"]
+
+
 def test_the_card_for_programs_has_the_shape_of_other_scorecards():
     found = card_of(["(S (NP XX XX )NP (VP XX )VP XX )S", "XX"]).as_json()
     assert [score["name"] for score in found["scores"]] == ["F1", "precision", "recall"]

@@ -5,11 +5,13 @@ import types
 
 import pytest
 
+from keras_transformer.config import ConfigError
+from tests.support.runs import write_config
 from train.config.sources.files import FilesData
 from train.data.corpus import CorpusError
 from train.data.prepare import load_test_split
 from train.scoring import scored_text
-from train.scoring.scored_text import ScoredText
+from train.scoring.scored_text import ScoredText, data_of_run
 
 
 def test_a_runs_test_set_needs_no_training_text(tmp_path):
@@ -61,6 +63,15 @@ def test_files_of_translations_have_the_lines_of_the_text(scored, tmp_path):
     (tmp_path / "theirs").write_text("A\nC\n", encoding="utf-8")
     with pytest.raises(CorpusError, match="has 2 lines, but .* has 4, 2 of them without text on one side"):
         scored.read(tmp_path / "theirs")
+
+
+def test_a_run_without_a_configuration_needs_files(tmp_path):
+    with pytest.raises(ConfigError, match="run has no config.toml, which would name a test set.*give --source and"):
+        data_of_run(tmp_path / "run", has_files=False)
+    assert data_of_run(tmp_path / "run", has_files=True) is None
+    write_config(tmp_path).rename(tmp_path / "config.toml")
+    for has_files in (False, True):
+        assert data_of_run(tmp_path, has_files).source == "numbers"
 
 
 @dataclasses.dataclass

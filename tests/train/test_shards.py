@@ -161,9 +161,9 @@ def test_the_chief_learns_the_tokenizer_from_its_own_shards(prepare, tmp_path):
     ("shards", "worker", "replicas", "micro_batches", "parts"),
     [
         (4, Worker(0, 3), 3, 1, ["data.shards is 4", "3 workers", "multiple of 3,"]),
-        (1, Worker(0, 3), 3, 1, ["8 rows of 32", "3 devices", "multiple of 96"]),
-        (3, ONLY_WORKER, 1, 1, ["8 rows of 32", "3 shards", "multiple of 96"]),
-        (1, ONLY_WORKER, 2, 3, ["8 rows of 32", "2 devices times 3 micro-batches", "multiple of 192"]),
+        (1, Worker(0, 3), 3, 1, ["8 rows of 32", "3 devices times 1 micro-batches; make", "multiple of 96"]),
+        (3, ONLY_WORKER, 1, 1, ["8 rows of 32", "1 micro-batches and among 3 shards; make", "multiple of 96"]),
+        (1, ONLY_WORKER, 2, 3, ["8 rows of 32", "2 devices times 3 micro-batches; make", "multiple of 192"]),
     ],
 )
 def test_rows_and_shards_that_cannot_be_divided_are_refused(shards, worker, replicas, micro_batches, parts):

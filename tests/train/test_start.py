@@ -1,13 +1,17 @@
 """A run that starts from another one: its weights, by piece, and once only."""
 
+import contextlib
 import functools
 import logging
+import types
 
+import keras
 import numpy as np
 import pytest
 
 import train.__main__
 from keras_transformer.config import ConfigError, TransformerConfig
+from keras_transformer.layers.embedding import TokenEmbedding
 from keras_transformer.model import Transformer
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run
@@ -30,6 +34,55 @@ def weights_by_path(model):
 
 def test_pieces_are_found_wherever_they_are():
     assert shared_pieces(["<s>", "a", "new", "b"], ["<s>", "b", "old", "a"]) == ([0, 1, 3], [0, 3, 1])
+
+
+def tokenizer_of(*pieces):
+    return types.SimpleNamespace(pieces=lambda: list(pieces), vocab_size=len(pieces))
+
+
+def model_of(rows, bias):
+    """Stands for a Transformer: an embedding with a row per piece, and a layer with other weights."""
+    embedding = TokenEmbedding(len(rows), 1, name="embedding")
+    embedding.build((None, None))
+    embedding.matrix.assign(np.reshape(rows, (-1, 1)))
+    other = keras.layers.Dense(1, use_bias=False, name="other")
+    other.build((None, 1))
+    other.kernel.assign([[bias]])
+    return types.SimpleNamespace(layers=[embedding, other], weights=[*embedding.weights, *other.weights])
+
+
+@pytest.mark.parametrize(
+    ("pieces", "frozen", "rows"),
+    [
+        (("a", "b", "c"), ["embedding"], [1.0, 2.0, 3.0]),
+        (("c", "new", "a"), ["other", "embed"], [3.0, 20.0, 1.0]),
+        (("c", "new", "a"), [], [3.0, 20.0, 1.0]),
+        (("c", "new", "a"), ["other", "embedding*"], None),
+    ],
+)
+def test_pieces_keep_their_rows_and_new_ones_their_first_values_which_may_not_be_frozen(
+    monkeypatch, pieces, frozen, rows
+):
+    monkeypatch.setattr(
+        "train.record.start.load_run", lambda path: (model_of([1.0, 2.0, 3.0], 7.0), tokenizer_of("a", "b", "c"))
+    )
+    model = model_of([10.0, 20.0, 30.0], 70.0)
+    refusal = pytest.raises(ConfigError, match=r"names 'embedding\*', but 1 of the 3 pieces are not known to runs/a")
+    with contextlib.nullcontext() if rows else refusal:
+        assign_start("runs/a", model, tokenizer_of(*pieces), frozen)
+    found = [np.ravel(weight.value).tolist() for weight in model.weights]
+    assert found == ([rows, [7.0]] if rows else [[10.0, 20.0, 30.0], [70.0]])
+
+
+@pytest.mark.parametrize(("start_from", "has_begun"), [("runs/a", False), ("runs/a", True), (None, False)])
+def test_weights_are_loaded_if_a_run_starts_from_others_and_has_not_begun(monkeypatch, start_from, has_begun):
+    loaded, folder = [], types.SimpleNamespace(has_begun=lambda: has_begun)
+    monkeypatch.setattr("train.record.start.assign_start", lambda *arguments: loaded.append(arguments))
+    for frozen, arrives in ((None, ()), (["encoder*"], ["encoder*"])):
+        loaded.clear()
+        load_start_weights(TrainingConfig(start_from=start_from, frozen=frozen), folder, "model", "tokenizer")
+        expected = [(start_from, "model", "tokenizer", arrives)]
+        assert loaded == (expected if start_from and not has_begun else [])
 
 
 @pytest.mark.slow

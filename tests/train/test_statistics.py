@@ -83,3 +83,19 @@ def test_the_licence_is_the_configurations_or_not_given(licence, row):
     assert f"| licence | {row}" in table
     assert "| training pairs | 3; 10 source and 5 target tokens; skipped: none |" in table
     assert "| padding | 1.23 per cent of the positions of packed rows |" in table
+    assert "what follows is of" not in table
+    data.corpus.train.shards = (1, 2, 3)
+    table = data_table(NumbersData(source="numbers"), data)
+    part = "the first worker's 2 of 3 shards of the training text, not of those of the others"
+    assert f"| what follows is of | {part} |" in table
+
+
+def test_a_split_that_the_configuration_does_not_tell_is_described():
+    train, validation, test = (
+        types.SimpleNamespace(name=f"data.{name}", description=text)
+        for name, text in (("train", "files 1 and 2"), ("validation", ""), ("test", "file 3"))
+    )
+    corpus = types.SimpleNamespace(train=train, validation=validation, test=test)
+    assert corpus_statistics.split_rows(corpus) == [("train", "files 1 and 2"), ("test", "file 3")]
+    corpus.test = None
+    assert corpus_statistics.split_rows(corpus) == [("train", "files 1 and 2")]

@@ -29,7 +29,30 @@ def test_a_translate_folder_is_a_corpus(folder):
     corpus = load_corpus(tfds_data(folder))
     assert list(corpus.train) == list(corpus.train) == [("train 1 en", "train 1 de"), ("train 3 en", "train 3 de")]
     assert corpus.train.skipped == {"empty source": 1}
-    assert list(corpus.test)[0] == ("test 1 en", "test 1 de")
+    for split, name in ((corpus.validation, "validation"), (corpus.test, "test")):
+        assert list(split) == [(f"{name} 1 en", f"{name} 1 de"), (f"{name} 3 en", f"{name} 3 de")]
+
+
+@pytest.mark.parametrize(
+    ("data_dir", "is_one"),
+    [("~/texts", True), ("{home}/texts", True), ("~/sets", False), ("~/nowhere", False), (None, False)],
+)
+def test_a_translate_folder_is_one_of_files_that_are_named_by_language_and_split(
+    tmp_path, monkeypatch, data_dir, is_one
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("texts/en.train.txt", "sets/readme.txt"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    assert tfds._is_translate_folder(data_dir and data_dir.format(home=tmp_path)) == is_one
+
+
+def test_a_split_is_read_in_its_own_order(tmp_path):
+    """Every worker and every start must see the same pairs in the same places."""
+    asked = []
+    builder = types.SimpleNamespace(as_dataset=lambda **options: asked.append(options))
+    assert tfds._split(builder, tfds_data(tmp_path), "validation", "part").name == "data.validation_split"
+    assert asked == [{"split": "part", "shuffle_files": False}]
 
 
 def test_a_sentence_is_one_line(tmp_path):

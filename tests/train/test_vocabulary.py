@@ -8,9 +8,11 @@ from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
 from tests.support.segmentation import drawn_by
+from tests.support.wire import Wire
 from train.config.tokenizer import TokenizerConfig
 from train.data.corpus import Corpus, Split
 from train.data.vocabulary import evenly_spaced, learn_tokenizer, prepare_tokenizer, share_tokenizer
+from train.workers.tf_config import Worker
 from train.workers.workers import Workers
 
 
@@ -148,6 +150,20 @@ def test_the_tokenizer_of_an_attempt_without_a_checkpoint_is_made_anew(tmp_path)
     assert share_tokenizer(given, corpus, folder, alone).vocab_size == 275
     (folder.checkpoints / "step-00000010.npz").touch()
     assert share_tokenizer(TokenizerConfig(vocab_size=275), corpus, folder, alone).vocab_size == 275
+
+
+def test_every_worker_has_the_tokenizer_that_the_chief_learns_from_its_own_shards(tmp_path):
+    wire, config = Wire(), TokenizerConfig(vocab_size=266)
+    shards = [Split("data.train", lambda text=text: iter([(text, text)] * 9), dict) for text in ("abcd", "efgh")]
+    corpus = Corpus(Split.of_shards("data.train", shards), None, None, "en", "de")
+    folders = [RunFolder(tmp_path / name) for name in ("chief", "other")]
+    for folder in folders:
+        folder.checkpoints.mkdir(parents=True)
+    chief = share_tokenizer(config, corpus, folders[0], Workers(wire, Worker(0, 2)))
+    other = share_tokenizer(config, corpus, folders[1], wire.of_the_other())
+    assert other.model_bytes == chief.model_bytes == folders[1].tokenizer.read_bytes()
+    pieces = "".join(chief.pieces())
+    assert all(letter in pieces for letter in "abcd") and "h" not in pieces.replace("<0x", "")
 
 
 def test_what_a_killed_attempt_was_making_never_becomes_the_tokenizer(tmp_path):

@@ -53,7 +53,7 @@ class Scorecard(Card):
 
     scores: Scores
     breakdown: Breakdown
-    is_lowercase: bool = False  # whether the breakdown is of lower-cased text
+    is_lowercase: bool  # whether the breakdown is of lower-cased text
     comparison: TextComparison | None = dataclasses.field(default=None, kw_only=True)
 
     def notes(self) -> list[str]:
