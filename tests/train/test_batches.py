@@ -13,6 +13,7 @@ from train.data.batches import FIELDS, PackedBatches, ShardedBatches, padded_bat
 from train.data.corpus import CorpusError, Split
 from train.data.encoding import encode_corpus, row_holding
 from train.data.epochs import Epochs
+from train.workers.tf_config import Worker
 
 
 class Words:
@@ -153,6 +154,21 @@ def test_a_batch_depends_only_on_its_step_and_not_on_the_batches_before(pairs, b
         assert_same_batch(PackedBatches(pairs, 40 * 16, RowLengths(40, 40), seed=1).batch(step), walked[step])
 
 
+def test_the_rows_of_several_workers_in_order_are_the_batch_of_one(pairs, batches):
+    parts = [PackedBatches(pairs, 40 * 16, RowLengths(40, 40), 1, Worker(index, 4)).batch(3) for index in range(4)]
+    assert_same_batch({field: np.concatenate([part[field] for part in parts]) for field in FIELDS}, batches.batch(3))
+
+
+def test_each_side_has_rows_of_its_own_length(pairs):
+    batches = PackedBatches(pairs, 48 * 4, RowLengths(36, 48), seed=1)
+    shapes = {field: (4, 36 if field.startswith("source") else 48) for field in FIELDS}
+    assert {field: ids.shape for field, ids in batches.batch(0).items()} == shapes
+    specs = training_dataset(batches, 0, 1).element_spec
+    assert {field: (tuple(spec.shape), spec.dtype.name) for field, spec in specs.items()} == {
+        field: (shape, "int32") for field, shape in shapes.items()
+    }
+
+
 def test_all_batches_have_the_same_shape_and_type(batches):
     for step in range(batches.steps_per_epoch):
         for values in batches.batch(step).values():
@@ -257,7 +273,7 @@ def test_what_is_being_prepared_is_given_up_in_every_shard(monkeypatch):
     given_up = []
     monkeypatch.setattr(Epochs, "give_up", lambda epochs: given_up.append(epochs))
     shards = [PackedBatches(copying_pairs(), 64, RowLengths(16, 16), seed) for seed in range(3)]
-    ShardedBatches(shards).give_up()
+    ShardedBatches(iter(shards)).give_up()
     assert given_up == [shard._epochs for shard in shards]
 
 

@@ -12,7 +12,14 @@ from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
 from tests.support.training import checkpoint_names, fit_in, reusable, scores_of, weights_of
 from train.config.training import TrainingConfig, check_idle_keys
-from train.loop.best import count_validation, has_stopped_early, is_better_than_kept, share_best
+from train.loop.best import (
+    count_validation,
+    early_stop_sentence,
+    has_stopped_early,
+    is_better_than_kept,
+    score_of,
+    share_best,
+)
 from train.loop.checkpoints import Checkpoints, read_checkpoint
 from train.loop.progress import Progress
 from train.validation.selection import candidate_weights
@@ -75,6 +82,19 @@ def test_an_undefined_score_does_not_count(undefined):
     assert not count_validation(fresh := Progress(4), validation(**undefined), "bleu") and fresh == Progress(4)
 
 
+def test_f1_is_that_of_the_brackets():
+    scores = types.SimpleNamespace(plotted=lambda: {"bleu": 1.0, "bracketing_f1": 3.0})
+    assert score_of(types.SimpleNamespace(scores=scores), "f1") == 3.0
+
+
+@pytest.mark.parametrize(("metric", "score", "words"), [("loss", -1.23456, "loss 1.235"), ("bleu", 30.0, "bleu 30")])
+def test_an_early_stop_names_its_step_and_the_best_validation(metric, score, words):
+    progress = Progress(9, best_metric=metric, best_score=score, best_step=5, validations_since_best=2)
+    assert early_stop_sentence(progress) == (
+        f"stopped early after step 9: the last 2 validations were no better than the best one, {words} after step 5"
+    )
+
+
 def test_another_metric_begins_anew():
     progress = Progress(6, best_metric="bleu", best_score=30.0, best_step=2, validations_since_best=2)
     assert not has_stopped_early(progress, TrainingConfig(patience=2, best_metric="loss"))
@@ -119,7 +139,8 @@ def test_patience_is_a_number_of_validations_in_a_row(patience, is_over):
 
 
 def test_every_worker_knows_what_the_chief_knows():
-    chief = Progress(8, seconds=3.0, best_metric="bleu", best_score=1 / 3, best_step=2, validations_since_best=4)
+    best = {"best_metric": "bleu", "best_basis": "text", "best_score": 1 / 3, "best_step": 2}
+    chief = Progress(8, seconds=3.0, validations_since_best=4, **best)
     other, sent = Progress(8, seconds=5.0), []
     share_best(chief, types.SimpleNamespace(text_of_chief=lambda text: sent.append(text) or text))
     share_best(other, types.SimpleNamespace(text_of_chief=lambda text: sent[0]))
@@ -265,3 +286,12 @@ def test_a_best_checkpoint_is_lacking_unless_it_is_kept_or_will_come_again(tmp_p
     for best in bests:
         (checkpoints.folder / f"best-{best:08d}.npz").touch()
     assert checkpoints.lacks_best(Progress(step, kept_step=2)) is lacks
+
+
+def test_a_last_checkpoint_that_is_damaged_keeps_no_best_one_from_being_written(tmp_path):
+    model, optimizer = types.SimpleNamespace(weights=[]), types.SimpleNamespace(variables=[])
+    checkpoints = Checkpoints(tmp_path)
+    (tmp_path / "best-00000002.npz").touch()
+    (tmp_path / "step-00000003.npz").write_bytes(b"PK and nothing more")
+    checkpoints.save_best(model, optimizer, Progress(4))
+    assert [path.name for path in checkpoints.best_paths()] == ["best-00000004.npz"]

@@ -203,10 +203,11 @@ def test_the_time_left_has_the_validations_and_checkpoints_to_come_at_the_time_o
 
 
 def test_validation_is_written_and_logged_with_a_translation(caplog):
-    run = Run(validate_every=1)
+    run = Run(validate_every=1, patience=3)
     with caplog.at_level(logging.INFO, logger="train"):
         run.step()
     _, values = run.written[-1]
+    assert "undefined" not in caplog.text
     assert values == {
         "validation/loss": 1.5, "validation/perplexity": 1.0, "validation/token_accuracy": 0.25,
         "validation/bleu": 12.0, "validation/chrf": 34.0, "validation/exact": 25.0,

@@ -17,9 +17,9 @@ from train.loop.checkpoints import (
     CheckpointError,
     Checkpoints,
     assign_weights,
-    is_interim,
     progress_of,
     read_checkpoint,
+    read_weights,
     restore_everywhere,
 )
 from train.loop.progress import Progress
@@ -59,6 +59,7 @@ def test_weights_optimizer_and_progress_come_back(checkpoints):
     assert len(expected) == 8  # kernel, bias, two moments of each, updates, rate
     for path, value in values_of(*fresh).items():
         np.testing.assert_array_equal(value, expected[path])
+    assert set(read_weights(*checkpoints.paths())) == {weight.path for weight in fresh[0].weights}
 
 
 def test_without_a_checkpoint_nothing_is_restored(checkpoints):
@@ -209,10 +210,9 @@ def test_a_missing_array_is_named(checkpoints, missing):
 def test_weights_of_another_shape_are_named_with_both_shapes(checkpoints):
     checkpoints.save(*small_model(width=2), Progress(3))
     (path,) = checkpoints.paths()
-    with pytest.raises(CheckpointError) as error:
+    shapes = rf"{path} has model/small/dense/kernel of shape \(3, 2\); .* \(3, 4\). .*another run_folder"
+    with pytest.raises(CheckpointError, match=shapes):
         checkpoints.restore_latest(*small_model(width=4))
-    for part in (str(path), "model/small/dense/kernel", "(3, 2)", "(3, 4)", "another run_folder"):
-        assert part in str(error.value)
 
 
 def test_weights_of_another_name_are_named(checkpoints):
@@ -245,13 +245,14 @@ def test_unfinished_files_are_removed_and_foreign_ones_are_ignored(checkpoints):
     assert {path.name for path in checkpoints.folder.iterdir()} == {"step-00000003.npz", *foreign}
 
 
+def savez_of_a_full_disk(file, **arrays):
+    file.write(b"PK\x03\x04 the first bytes")
+    raise OSError(28, "No space left on device")
+
+
 def test_a_write_that_fails_midway_leaves_the_earlier_checkpoint_and_no_new_file(checkpoints, monkeypatch):
     model, optimizer = small_model()
     checkpoints.save(model, optimizer, Progress(3))
-
-    def savez_of_a_full_disk(file, **arrays):
-        file.write(b"PK\x03\x04 the first bytes")
-        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", savez_of_a_full_disk)
     with pytest.raises(OSError, match="No space left"):
@@ -266,19 +267,20 @@ def test_the_untrained_checkpoint_is_in_no_average(checkpoints):
     assert [path.name for path in checkpoints.average(2)[1]] == ["step-00000002.npz"]
 
 
-def test_a_worker_that_is_not_the_chief_keeps_no_copy(checkpoints, tmp_path):
-    checkpoints.save(*small_model(seed=1), Progress(3))
+def test_the_chief_sends_its_newest_checkpoint_and_a_worker_keeps_no_copy(checkpoints, tmp_path):
     model, optimizer = small_model(seed=2)
+    trained, sent = types.SimpleNamespace(weights=model.weights, optimizer=optimizer), []
+    chief = types.SimpleNamespace(is_chief=True, file_of_chief=lambda *of: sent.append(of))
+    assert restore_everywhere(checkpoints, trained, chief) is None
+    for step in (2, 3):
+        checkpoints.save(*small_model(seed=1), Progress(step))
+    assert restore_everywhere(checkpoints, trained, chief) == Progress(3)
+    assert sent == [(None, checkpoints.folder), (checkpoints.paths()[-1], checkpoints.folder)]
     workers = types.SimpleNamespace(
-        is_chief=False, file_of_chief=lambda path, folder: pathlib.Path(shutil.copy(checkpoints.paths()[0], folder))
+        is_chief=False, file_of_chief=lambda path, folder: pathlib.Path(shutil.copy(checkpoints.paths()[-1], folder))
     )
-    trained, own = types.SimpleNamespace(weights=model.weights, optimizer=optimizer), Checkpoints(tmp_path / "worker")
+    own = Checkpoints(tmp_path / "worker")
     assert restore_everywhere(own, trained, workers) == Progress(3) and not own.paths()
-
-
-def test_a_damaged_checkpoint_is_not_one_of_a_stop(tmp_path):
-    (tmp_path / "step-00000009.npz").write_bytes(b"PK and nothing more")
-    assert not is_interim(tmp_path / "step-00000009.npz")
 
 
 def test_a_checkpoint_of_before_cores_were_counted_had_the_cores_of_now():
@@ -289,9 +291,6 @@ def test_a_checkpoint_of_before_cores_were_counted_had_the_cores_of_now():
 def test_a_write_that_fails_leaves_the_checkpoint_of_a_run_that_was_stopped(checkpoints, monkeypatch):
     model, optimizer = small_model()
     checkpoints.save(model, optimizer, Progress(9, is_interim=True))
-
-    def savez_of_a_full_disk(file, **arrays):
-        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", savez_of_a_full_disk)
     with pytest.raises(OSError, match="No space left"):

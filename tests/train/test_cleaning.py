@@ -14,7 +14,9 @@ from train.data.cleaning import (
     dropped_lines,
     dropped_table,
     joined_examples,
+    proposal_lines,
     proposals,
+    scripts_of,
 )
 from train.data.encoding import EncodedPairs
 from train.data.prepare import load_corpus
@@ -117,6 +119,30 @@ def test_examples_of_several_parts_are_the_first_ones():
     assert "| identical | a\\|b | a\\|b |" in dropped_table(parts)
     assert list(dropped_lines(parts[:1])) == ["data.clean: identical, such as a|b ||| a|b"]
     assert dropped_table([]) == ""
+
+
+def test_the_log_has_a_line_for_each_reason_in_order():
+    examples = {reason: [("a", "b")] for reason in ("repeated", "identical")}
+    lines = list(dropped_lines([EncodedPairs(None, None, collections.Counter(), examples=examples)]))
+    assert lines == ["data.clean: identical, such as a ||| b", "data.clean: repeated, such as a ||| b"]
+
+
+@pytest.mark.parametrize(("latin", "scripts"), [(90, ["LATIN", "CYRILLIC"]), (91, ["LATIN"])])
+def test_a_script_belongs_to_a_language_if_it_has_a_tenth_of_the_letters(latin, scripts):
+    assert scripts_of(["a" * latin + " 12.", "д" * 10]) == scripts
+
+
+def test_what_is_proposed_is_logged_with_its_count_and_an_example_or_that_nothing_is(tmp_path, monkeypatch):
+    source, target = b"A dog runs.\n" * 1200 + b"Hotel\n", b"Ein Hund rennt.\n" * 1200 + b"Hotel\n"
+    data = files(tmp_path, source, target, clean={"numbers": True})
+    assert list(proposal_lines(load_corpus(data).train, data)) == [
+        "data.clean: keys that would drop some of the first 1,201 training pairs; look at what, then choose",
+        "data.clean.identical = true would drop 1, such as Hotel ||| Hotel",
+        "data.clean.duplicates = true would drop 1,199, such as A dog runs. ||| Ein Hund rennt.",
+    ]
+    monkeypatch.setattr("train.data.cleaning.MOST_TRIED", 1)
+    nothing = "data.clean: no other rule would drop any of the first 1 training pairs"
+    assert list(proposal_lines(load_corpus(data).train, data)) == [nothing]
 
 
 def test_of_a_long_example_the_log_has_the_beginning():

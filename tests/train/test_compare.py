@@ -15,7 +15,7 @@ from tests.support.plots import assert_marks_are_whole
 from tests.support.processes import python
 from tests.support.runs import write_config
 from train.config.run import load_config
-from train.report import comparison_plot
+from train.report import comparison, comparison_plot
 from train.report.comparison import read_run
 
 compare_command = functools.partial(invoke, train.compare.app)
@@ -85,6 +85,11 @@ def test_settings_that_differ_scores_speed_steps_and_minutes_are_one_table(pair)
         "minutes": ["1.5", "1.5"],
     }
     assert all(f"{name}, raw text: {signature}\n" in result.stdout for name, signature in SIGNATURES.items())
+
+
+def test_a_setting_is_shown_as_the_configuration_has_it():
+    values = (True, "true"), (False, "false"), (None, "-"), (0.5, "0.5"), (0, "0"), ("True", "True")
+    assert all(comparison.shown(value) == text for value, text in values)
 
 
 def test_scores_with_other_signatures_are_told_apart(pair):
@@ -175,6 +180,8 @@ def test_the_plot_has_the_curves_of_every_run(pair, tmp_path, monkeypatch):
     assert curves[2] == {one: [[1, 10], [3, 30]], other: [[1, 10], [3, 30]]}
     colours = [line.get_color() for line in figures[0].axes[0].get_lines()]
     assert len(set(colours)) == 2
+    first, second, third = figures[0].axes
+    assert third.get_xlabel() == "step" and first.get_shared_x_axes().joined(first, second)
     assert [text.get_text() for text in figures[0].legends[0].get_texts()] == [one, other]
 
 

@@ -8,7 +8,7 @@ from PIL import Image
 
 from tests.support.plots import assert_marks_are_whole
 from train.report import curves
-from train.report.curves import plot_curves, read_curves, thinned
+from train.report.curves import begin_at_zero, plot_curves, quality_of, read_curves, thinned
 
 RECORDS = [
     {"step": 1, "time": 1.0, "train/loss": 4.0, "train/learning_rate": 0.1},
@@ -99,3 +99,23 @@ def test_the_picture_is_a_png_of_its_size(tmp_path):
 def test_marks_that_lie_close_together_far_above_zero_are_drawn_whole(monkeypatch, tmp_path):
     found = {"validation/bleu": np.array([[2_500, 40.85], [10_000, 42.53]])}
     assert_marks_are_whole(drawn(monkeypatch, tmp_path, found)[1])
+
+
+def test_the_quality_of_runs_is_the_first_that_any_of_them_has():
+    bleu, chrf, f1 = ({f"validation/{name}": None} for name in ("bleu", "chrf", "bracketing_f1"))
+    for runs, name in (([bleu, chrf], "BLEU"), ([chrf, {}], "chrF"), ([bleu, f1], "F1"), ([], "BLEU"), ([{}], "BLEU")):
+        assert quality_of(runs)[1] == name
+
+
+def test_the_rest_of_a_thinned_curve_is_one_mean():
+    points = np.array([[step, 10.0 * step] for step in range(1, 9)])
+    assert thinned(points, 3).tolist() == [[2, 20], [5, 50], [7.5, 75]]
+
+
+def test_a_panel_begins_at_zero_and_has_room_above_its_highest_mark():
+    _, (axis, _) = curves.new_figure(2, 1, 2, 2)
+    begin_at_zero(axis)
+    assert axis.get_ylim()[0] == 0
+    axis.plot([1, 2], [10.0, 40.0])
+    begin_at_zero(axis)
+    assert axis.get_ylim() == (0, 42.0)

@@ -102,11 +102,16 @@ def test_scalars_and_texts_are_left_to_the_caller(tmp_path):
 
 
 def test_what_is_there_already_is_not_added_again(tmp_path):
+    counts = []
     for first_step in (0, 1, 1):
         opened = EventFolder(tmp_path, first_step)
         opened.add("", 1, 7.0, histogram("graph"))
         opened.add("train", 1, 7.0, histogram("graph"))
         opened.close()
+        counts.append(
+            [len(list(read_events(path))) for writer in ("", "train") for path in event_files(tmp_path / writer)]
+        )
+    assert counts[1] == counts[2]  # nor is an empty event
     assert events.read_added(tmp_path) == {"graph": [(1, 7.0)], "train/graph": [(1, 7.0)]}
 
 

@@ -91,6 +91,10 @@ def test_whether_a_run_folder_can_be_created_is_known_without_creating_it(tmp_pa
 def test_a_dry_run_reads_the_folder_of_the_chief_alone_and_creates_none(tmp_path):
     with run_folder_to_read(str(tmp_path / "run"), Worker(0, 2)) as folder:
         assert folder.path == tmp_path / "run" and not folder.path.exists()
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="cannot be created"):
+        with run_folder_to_read(str(tmp_path / "file"), Worker(0, 1)):
+            pass
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "model.weights.h5").touch()
     with run_folder_to_read(str(tmp_path / "run"), Worker(1, 2)) as folder:

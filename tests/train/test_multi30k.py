@@ -204,3 +204,18 @@ def test_the_sums_are_those_of_multi30k():
 def test_whatever_keeps_a_file_from_being_read_is_one_sentence(tmp_path):
     with pytest.raises(UserError, match="cannot be read: Is a directory. --from must be a folder with all files"):
         read_file(tmp_path)
+
+
+def test_the_reason_of_an_error_is_its_innermost_cause_on_one_line():
+    def fail():
+        try:
+            raise OSError("no route\nto host")
+        except OSError as error:
+            try:
+                raise ValueError("within") from error
+            except ValueError:
+                raise KeyError("around")  # noqa: B904
+
+    with pytest.raises(KeyError) as error:
+        fail()
+    assert multi30k.reason_of(error.value) == "OSError: no route to host"

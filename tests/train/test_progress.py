@@ -1,7 +1,9 @@
-"""What is still to come."""
+"""How far a run is, by what its checkpoints hold, and what is still to come."""
 
+import numpy as np
 import pytest
 
+from train.loop.checkpoints import is_interim, last_progress, progress_in
 from train.loop.progress import Progress, times_left
 
 
@@ -15,3 +17,18 @@ def test_what_comes_every_so_many_steps_and_after_the_last_is_still_to_come_as_o
     assert [times_left(step, 100, every) for step in range(1, 101)] == [
         sum(later >= step for later in due) for step in range(1, 101)
     ]
+
+
+@pytest.mark.parametrize("progress", [None, "{torn", '{"step": 1}', '{"seconds": 1, "strange": 2}'])
+def test_of_a_checkpoint_without_progress_nothing_is_known_and_the_one_before_it_counts(tmp_path, progress):
+    before, damaged = (tmp_path / f"step-0000000{step}.npz" for step in (1, 2))
+    np.savez(before, progress=np.array('{"step": 1, "seconds": 2.0, "is_interim": true}'))
+    np.savez(damaged, **{"progress": np.array(progress)} if progress else {"weights": np.zeros(2)})
+    assert progress_in(damaged) is None and not is_interim(damaged)
+    assert last_progress(tmp_path) == progress_in(before) and progress_in(before).step == 1 and is_interim(before)
+
+
+def test_a_run_without_an_intact_checkpoint_has_no_progress(tmp_path):
+    assert last_progress(tmp_path) is last_progress(tmp_path / "nowhere") is None
+    (tmp_path / "step-00000009.npz").write_bytes(b"PK and nothing more")
+    assert progress_in(tmp_path / "step-00000009.npz") is last_progress(tmp_path) is None

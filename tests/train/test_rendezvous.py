@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import re
 import signal
 import socket
 
@@ -30,6 +31,12 @@ def test_a_worker_that_does_not_start_is_named_after_the_time_limit(caplog):
     assert [record.getMessage() for record in caplog.records] == [f"waiting up to 0.3 s for {name}"]
 
 
+def test_several_workers_are_named_in_their_order():
+    assert rendezvous.listed({"worker 2 (b:1)", "worker 1 (c:1)", "worker 3 (a:1)"}) == (
+        "worker 1 (c:1) and worker 2 (b:1) and worker 3 (a:1)"
+    )
+
+
 def test_once_the_other_worker_answers_nobody_waits(caplog):
     one, other = on_loopback()
     with listening(other):
@@ -45,23 +52,25 @@ def test_a_port_that_is_taken_is_refused_with_its_number():
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_the_time_limit_of_joining_ends_with_it(monkeypatch, fails):
-    """An alarm that stays would end the training after JOIN_SECONDS."""
+def test_the_time_limit_of_joining_ends_with_it_and_signals_end_the_process_again(monkeypatch, fails):
+    """An alarm that stays would end the training after JOIN_SECONDS; TensorFlow would take SIGTERM for itself."""
     one, _ = on_loopback()
     running = []
 
     def strategy():
         running.append(signal.alarm(60))  # the seconds that were left
+        signal.signal(signal.SIGUSR2, lambda *_: None)
         if fails:
             raise tf.errors.UnavailableError(None, None, "Socket closed")
 
     monkeypatch.setattr(rendezvous, "has_joined", False)
     monkeypatch.setattr(rendezvous, "wait_for_others", lambda *arguments: None)
-    monkeypatch.setattr(rendezvous, "signals_to_handle", lambda: [])
+    monkeypatch.setattr(rendezvous, "signals_to_handle", lambda: [signal.SIGUSR2])
     monkeypatch.setattr(tf.distribute, "MultiWorkerMirroredStrategy", strategy)
     with pytest.raises(WorkerLost) if fails else contextlib.nullcontext():
         rendezvous.join(one, seconds=50)
     assert signal.alarm(0) == 0 and running in ([50], [49]) and rendezvous.has_joined
+    assert signal.getsignal(signal.SIGUSR2) is signal.SIG_DFL
 
 
 def test_the_workers_that_do_not_answer_are_named_as_lost():
@@ -85,7 +94,8 @@ def test_only_the_chief_logs_progress_and_others_log_warnings_with_their_number(
             log.warning("a damaged file")
             lines = capsys.readouterr().err.splitlines()
             assert len(lines) == expected
-            assert lines[-1].startswith("worker 1: ") == (not worker.is_chief)
+            form = r"a damaged file" if worker.is_chief else r"worker 1: \d\d:\d\d:\d\d a damaged file"
+            assert re.fullmatch(form, lines[-1])
     finally:
         root.handlers = handlers
         log.setLevel(level)

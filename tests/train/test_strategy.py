@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from train.workers.strategy import choose_strategy, distributed, warn_of_unused_gpu
+from train.workers.strategy import choose_strategy, describe, distributed, warn_of_unused_gpu
+from train.workers.workers import Workers
 
 
 @pytest.mark.parametrize(
@@ -41,9 +42,27 @@ def test_the_rows_of_a_worker_are_divided_among_its_replicas_in_order(replicas):
         distribute_datasets_from_function=lambda parts: parts(None),
     )
     parts = distributed(tf.data.Dataset.from_tensors({"ids": ids}), strategy)
+    assert parts.element_spec["ids"].shape == (4 // replicas, 3)  # which XLA compiles once
     found = [part["ids"].numpy() for part in parts.take(replicas)]
     assert [part.shape for part in found] == [(4 // replicas, 3)] * replicas
     np.testing.assert_array_equal(np.concatenate(found), ids)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "replicas", "own", "words"),
+    [
+        ([], 1, 1, "one CPU"),
+        (["GPU:0"], 1, 1, "one GPU"),
+        (["GPU:0", "GPU:1"], 2, 2, "2 GPU replicas (MirroredStrategy)"),
+        ([], 6, 2, "6 CPU replicas of 3 workers (MultiWorkerMirroredStrategy)"),
+    ],
+)
+def test_devices_are_described_by_kind_number_and_workers(monkeypatch, gpus, replicas, own, words):
+    monkeypatch.setattr(tf.config, "list_logical_devices", {"GPU": gpus, "CPU": ["CPU:0"]}.get)
+    extended = types.SimpleNamespace(worker_devices=range(own))
+    strategy = types.SimpleNamespace(num_replicas_in_sync=replicas, extended=extended)
+    workers = Workers(strategy)
+    assert describe(strategy) == workers.describe() == words and workers.replicas == replicas
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,12 @@ def test_one_to_three_terms_are_drawn_from_left_to_right(found, counts):
     assert all(numbers == sorted(set(numbers)) for numbers in drawn)
 
 
+def test_it_looks_whether_to_give_up_once_per_many_pairs(tokenizer, pairs):
+    asked = []
+    Terms(tokenizer, 1.0, ROWS)(pairs, np.random.default_rng(1), lambda: bool(asked.append(1)))
+    assert len(asked) == 2  # while words are learned, and while terms are drawn
+
+
 def test_it_gives_up_when_it_is_told(tokenizer, pairs):
     with pytest.raises(CancelledError):
         Terms(tokenizer, 1.0, ROWS)(pairs, np.random.default_rng(1), lambda: True)

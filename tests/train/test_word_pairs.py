@@ -30,6 +30,8 @@ def word_pairs():
         ("dog cat", "Hund Hund Katze", [("cat", "Katze")]),
         ("a bird", "ein Vogel", []),
         ("", "", []),
+        ("the dog", "", []),
+        ("", "der Hund", []),
     ],
 )
 def test_words_belong_together_if_each_is_the_best_for_the_other(word_pairs, source, target, words):
@@ -53,6 +55,20 @@ def test_a_term_is_the_most_frequent_form_that_translates_the_same_word():
     probabilities = {"dogs": {"Hunde": 0.5, "Hunden": 0.3, "Hund": 0.1, "Bund": 0.1}, "dog": {"Hund": 1.0}}
     word_pairs = WordPairs(probabilities, {"dogs": 5, "dog": 9}, {"Hunde": 3, "Hunden": 2, "Hund": 10, "Bund": 99})
     assert [pair.term for pair in word_pairs.of_pair("dogs", "Hunden")] == ["Hund"]
+
+
+@pytest.mark.parametrize(("probability", "is_one"), [(0.1, True), (0.0999, False)])
+def test_a_translation_has_a_tenth_of_the_probability(probability, is_one):
+    word_pairs = WordPairs({"dog": {"Hund": probability}}, {"dog": 5}, {"Hund": 5})
+    assert bool(word_pairs.of_pair("dog", "Hund")) is is_one
+
+
+@pytest.mark.parametrize(("others", "is_one"), [(190, True), (191, False)])
+def test_a_word_has_a_twentieth_of_what_is_expected_of_its_translation(others, is_one):
+    """0.2 * 10 of "einem" come from "shirt", and 0.2 * 190 from "with", which are 40 together."""
+    probabilities = {"shirt": {"einem": 0.2}, "with": {"einem": 0.2}}
+    word_pairs = WordPairs(probabilities, {"shirt": 10, "with": others}, {"einem": 300})
+    assert bool(word_pairs.of_pair("shirt", "einem")) is is_one
 
 
 def test_a_word_that_stands_for_many_is_no_translation_of_one():
