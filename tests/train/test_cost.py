@@ -10,7 +10,16 @@ from keras_transformer.model import Transformer
 from keras_transformer.recurrent.config import RecurrentConfig
 from tests.support.models import SMALL
 from train.config.training import RowLengths, TrainingConfig
-from train.cost.cost import FORMULAS, forward_flops, number_sizes, parameter_count, training_flops
+from train.cost.cost import (
+    FORMULAS,
+    arrays_per_weight,
+    forward_flops,
+    memory_bytes,
+    number_sizes,
+    parameter_count,
+    training_flops,
+    training_memory,
+)
 
 ONES = TransformerConfig(
     vocab_size=1, encoder_layers=1, decoder_layers=1, d_model=1, d_ff=1, num_heads=1, positions="learned"
@@ -138,3 +147,24 @@ def test_without_xla_there_is_one_array_of_the_logits_more_and_in_half_precision
     assert sizes("float32", False).logit == sizes("float32", True).logit + 4
     assert sizes("mixed_bfloat16", False).logit == sizes("float32", True).logit + 4 + 2
     assert sizes("float32", False).kept == sizes("float32", True).kept == sizes("mixed_bfloat16", False).kept + 1
+
+
+def test_half_precision_keeps_halves_where_it_computes_in_them():
+    """XLA computes all in float32 on a CPU; softmax and LayerNorm do everywhere, so that a quarter is saved."""
+
+    def kept(precision, xla, on_gpu):
+        return number_sizes(TrainingConfig(precision=precision, xla=xla), on_gpu).kept
+
+    assert [kept("mixed_float16", xla, on_gpu) for xla, on_gpu in ((True, True), (True, False), (False, False))] == [
+        3,
+        4,
+        3,
+    ]
+    assert all(kept("float32", xla, on_gpu) == 4 for xla in (True, False) for on_gpu in (True, False))
+
+
+@pytest.mark.parametrize(("xla", "beside"), [(True, 400), (False, 150)])
+def test_a_process_takes_memory_beside_its_arrays_most_of_it_to_compile(xla, beside):
+    training, lengths = TrainingConfig(xla=xla, ema_decay=0.9), RowLengths(20, 30)
+    arrays = memory_bytes(SMALL, 3, lengths, arrays_per_weight(training), number_sizes(training, on_gpu=False))
+    assert training_memory(training, SMALL, 3, lengths) - arrays == beside * 2**20

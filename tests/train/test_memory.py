@@ -1,6 +1,7 @@
 """What memory is free for training: that of the machine, and nothing that could be said of a GPU's."""
 
 import pytest
+import tensorflow as tf
 
 from train.cost import memory
 
@@ -10,3 +11,18 @@ def test_the_memory_of_the_machine_says_nothing_of_a_gpu(monkeypatch, has_gpu, e
     monkeypatch.setattr(memory.machine, "free_memory", lambda: 5120)
     monkeypatch.setattr(memory, "has_gpu", lambda: has_gpu)
     assert memory.free_memory() == expected
+
+
+@pytest.mark.parametrize("gpus", [[], ["GPU:0"]])
+def test_a_gpu_is_one_that_tensorflow_sees(monkeypatch, gpus):
+    monkeypatch.setattr(tf.config, "list_logical_devices", {"GPU": gpus, "CPU": ["CPU:0"]}.get)
+    assert memory.has_gpu() is bool(gpus)
+
+
+def test_bytes_are_said_in_gigabytes():
+    assert [memory.gigabytes(size) for size in (0, 2**30, 5 * 2**29, 2**40)] == [
+        "0.0 GiB",
+        "1.0 GiB",
+        "2.5 GiB",
+        "1024.0 GiB",
+    ]

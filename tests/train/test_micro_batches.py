@@ -1,6 +1,8 @@
 """Micro-batches found by trial: the fewest that fit, with nothing changed by the trial."""
 
+import contextlib
 import logging
+import types
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ import tensorflow as tf
 from keras_transformer.config import ConfigError
 from tests.support.training import BATCHES, TINY, TRAINING, momenta_of, training_model, weights_of
 from train.cost import micro_batches
-from train.cost.micro_batches import find_micro_batches
+from train.cost.micro_batches import find_micro_batches, step_fits
 from train.step.training_model import TrainingModel
 
 ASKED = TRAINING.model_copy(update={"find_micro_batches": True})
@@ -41,7 +43,8 @@ def test_the_first_divisor_of_the_rows_that_fits_is_fixed(tried, caplog, first, 
         fixed, count = find(lambda training: training.micro_batches, ASKED.model_copy(update={"micro_batches": first}))
     assert tried == expected and count == expected[-1]
     assert fixed == TRAINING.model_copy(update={"micro_batches": count})
-    assert len(caplog.messages) == len(expected) and f"{4 // count} rows at once" in caplog.messages[-1]
+    step = f"a step of {count} micro-batches, {4 // count} rows at once per device, fits in memory; config.toml records"
+    assert len(caplog.messages) == len(expected) and caplog.messages[-1].startswith(step)
 
 
 def test_if_nothing_fits_it_is_one_sentence(tried):
@@ -57,6 +60,33 @@ def test_what_takes_more_than_is_free_is_not_tried(tried, monkeypatch, caplog):
     with caplog.at_level(logging.INFO, logger="train"):
         find(lambda training: training.micro_batches)
     assert tried == [2] and "takes about 4.0 GiB, but 3.0 GiB are free" in caplog.messages[0]
+
+
+class Exhausted:
+    """A loss that is only computed when it is read."""
+
+    def __float__(self):
+        raise tf.errors.ResourceExhaustedError(None, None, "OOM")
+
+
+@pytest.mark.parametrize("loss", [1.0, Exhausted(), MemoryError(), ValueError()])
+def test_a_step_fits_unless_memory_is_exhausted_and_is_undone(loss):
+    weight, moment = tf.Variable([1.0, 2.0]), tf.Variable([3.0])
+
+    def step(batches):
+        assert next(batches)["labels"].shape == (4, 16)
+        weight.assign([7.0, 8.0]), moment.assign([9.0])
+        if isinstance(loss, Exception):
+            raise loss
+        return {"loss": loss}
+
+    model = types.SimpleNamespace(variables=[weight], optimizer=types.SimpleNamespace(variables=[moment]))
+    for variable in (weight, moment):
+        variable.value = variable.numpy()
+    model.make_train_function = lambda: step
+    with pytest.raises(ValueError) if isinstance(loss, ValueError) else contextlib.nullcontext():
+        assert step_fits(model, BATCHES, tf.distribute.get_strategy()) is (loss == 1.0)
+    assert (weight.numpy().tolist(), moment.numpy().tolist()) == ([1.0, 2.0], [3.0])
 
 
 @pytest.mark.slow

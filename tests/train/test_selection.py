@@ -1,6 +1,7 @@
 """Selection: the average of the last checkpoints or the last one, whichever is better on validation."""
 
 import keras
+import numpy as np
 import pytest
 
 from keras_transformer.run_folder import RunFolder
@@ -10,7 +11,7 @@ from train.config.training import TrainingConfig
 from train.loop.checkpoints import Checkpoints
 from train.loop.progress import Progress
 from train.step.optimizer import training_optimizer
-from train.validation.selection import moving_average, select_weights
+from train.validation.selection import best_candidate, moving_average, select_weights
 from train.validation.validation import Validation
 
 
@@ -185,3 +186,12 @@ def test_an_interrupted_write_keeps_the_old_weights(folder, monkeypatch):
         select(folder, distance_from(3.0))
     assert folder.weights.read_bytes() == before
     assert {path.name for path in folder.path.iterdir()} == names
+
+
+def test_the_best_checkpoint_is_not_known_if_the_last_one_has_lost_its_progress(folder):
+    checkpoints = Checkpoints(folder.checkpoints)
+    (folder.checkpoints / "best-00000001.npz").write_bytes(checkpoints.paths()[0].read_bytes())
+    (_, best), last = best_candidate(checkpoints, checkpoints.paths()[-1])[0], checkpoints.paths()[-1]
+    assert_close(next(iter(best.values())), [[9.0]])
+    np.savez(last, **{f"model/{name}": value for name, value in best.items()})
+    assert best_candidate(checkpoints, last) == []

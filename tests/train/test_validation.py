@@ -112,6 +112,17 @@ def test_its_batches_have_no_more_positions_than_fit_in_memory(transformer, most
     assert set(seen) == {rows}  # of 32 positions
     assert (found.loss, found.perplexity, found.token_accuracy) == (2.0, pytest.approx(math.e), 0.5)
     assert (found.scores, found.samples) == (("scores", ["sample"]), ["sample"])
+    assert (found.loss_basis, found.scores_basis) == (validator.loss_basis, validator.scores_basis)
+    assert len({validator.loss_basis, validator.scores_basis, ""}) == 3
+
+
+def test_the_sums_of_a_row_are_smoothed_and_without_dropout(transformer, eager):
+    batch = tensors(lay_out(PAIRS, Packing(np.arange(3), np.arange(4)), RowLengths(8, 8)))
+    logits = transformer({name: batch[name] for name in transformer.input}, training=False)
+    expected = token_sums(logits, batch["labels"], batch["target_segments"], SMOOTHING, by_row=True)
+    for found, sums in zip(row_sums(transformer, xla=False)(batch), expected, strict=True):
+        assert found.shape == (3,)
+        assert_close(found, sums)
 
 
 @pytest.mark.parametrize("xla", [False, True])
