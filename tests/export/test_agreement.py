@@ -1,8 +1,10 @@
 """Two translations of a line agree if only rounding separates their scores."""
 
+import contextlib
+
 import pytest
 
-from export.certificate.agreement import ScoreComparison, agreement
+from export.certificate.agreement import TIES, ScoreComparison, agreement, plural, shortened
 from export.versions import ExportError
 from keras_transformer.translation import Translation
 
@@ -30,6 +32,34 @@ def fixed(*answers):
 def test_only_rounding_is_forgiven(exported, expected, same, ties, different):
     found = agreement(fixed(exported), fixed(expected), ["line"])
     assert (found.same, found.ties, len(found.disagreements)) == (same, ties, different)
+
+
+@pytest.mark.parametrize(("difference", "is_tie"), [(0.25, True), (0.5, False), (0.75, False)])
+def test_a_difference_of_the_whole_tie_is_one(difference, is_tie):
+    found = agreement(fixed(("x", -1.0 + difference)), fixed(("y", -1.0)), ["line"], tie=0.5)
+    assert (found.ties, len(found.disagreements)) == (is_tie, not is_tie)
+    comparison = ScoreComparison(1, difference, "line")
+    with contextlib.nullcontext() if is_tie else pytest.raises(ExportError, match=f"by {difference:.6f} in 'line'"):
+        comparison.refuse_beyond(0.5)
+
+
+def test_scores_in_bfloat16_may_differ_by_a_thousand_times_as_much_which_nobody_gets_who_does_not_ask():
+    assert TIES == {"float32": 1e-4, "bfloat16": 0.1}
+    assert agreement(fixed(("x", -1.0)), fixed(("x", -1.01)), ["line"]).disagreements
+    with pytest.raises(ExportError):
+        ScoreComparison(1, 2e-4, "line").refuse_beyond()
+
+
+@pytest.mark.parametrize(("length", "shown"), [(60, "x" * 60), (61, "x" * 57 + "...")])
+def test_a_long_line_is_shortened_to_sixty_characters(length, shown):
+    assert shortened("x" * length) == repr(shown)
+
+
+def test_only_of_one_thing_the_noun_is_singular():
+    assert [plural(count, "tie") for count in (0, 1, 2)] == ["ties", "tie", "ties"]
+    comparisons = [str(ScoreComparison(count, 0.25, "")) for count in (1, 2)]
+    ends = "the scores of their translations differ by at most 0.250000"
+    assert comparisons == [f"compared 1 line: {ends}", f"compared 2 lines: {ends}"]
 
 
 def test_a_disagreement_names_its_line_and_both_translations():

@@ -21,15 +21,16 @@ def test_every_percentile_of_the_benchmarks_is_one_of_the_values(times):
 
 
 class Clock:
-    """Two seconds pass with each request; its tokenizer has one token per letter."""
+    """So many seconds pass with each request; its tokenizer has one token per letter."""
 
-    def __init__(self, monkeypatch):
-        self.now, self.tokenizer = 0.0, self
+    def __init__(self, monkeypatch, seconds=2.0):
+        self.now, self.seconds, self.asked = 0.0, seconds, []
         monkeypatch.setattr("time.monotonic", lambda: self.now)
         monkeypatch.setattr("time.perf_counter", lambda: self.now)
 
     def translate(self, lines):
-        self.now += 2.0
+        self.now += self.seconds
+        self.asked += lines
 
     def encode_batch(self, lines):
         return [list(line) for line in lines]
@@ -50,3 +51,21 @@ def test_latencies_are_of_the_length_of_the_sentence_with_its_end(monkeypatch):
     expected = [("1-8", 2), ("9-16", 2), ("65-512", 2)]  # of one sentence each 2 s, until 3 s have passed
     assert [(one["source_tokens"], one["requests"]) for one in found] == expected
     assert all(one["p50"] == one["p99"] == 2_000 for one in found)
+
+
+def test_the_sentences_of_a_length_take_turns_a_hundred_times_at_most(monkeypatch):
+    clock = Clock(monkeypatch, seconds=0.0)
+    [found] = latencies(clock.translate, clock, ["aa", " \u3000", "b", "c"])
+    assert found["requests"] == 100 and clock.asked == (["aa", "b", "c"] * 34)[:100]
+
+
+def test_half_of_the_requests_take_no_longer_than_p50_and_19_of_20_no_longer_than_p95(monkeypatch):
+    clock = Clock(monkeypatch)
+
+    def translate(lines):
+        clock.now += 0.001 * (len(clock.asked) + 1)  # 1 to 20 ms
+        clock.asked += lines
+
+    monkeypatch.setattr("export.certificate.latency.MOST_REQUESTS", 20)
+    [found] = latencies(translate, clock, ["a"])
+    assert {name: found[name] for name in ("p50", "p95", "p99")} == {"p50": 10.0, "p95": 19.0, "p99": 20.0}

@@ -1,14 +1,18 @@
 """The runtimes in which an export is compared: who asks whom, and what a failure says."""
 
+import json
+import pathlib
 import subprocess
 import types
 
 import pytest
 
 from export.certificate import runtimes
-from export.certificate.runtimes import CRuntime, local_clients
+from export.certificate.c_runtime import answer
+from export.certificate.runtimes import CRuntime, local_clients, package, strings
 from export.client.transports import GrpcTransport, RestTransport
 from export.versions import ExportError
+from keras_transformer.translation import Translation
 from tests.support.echo import write_echo
 
 
@@ -16,6 +20,8 @@ def test_each_client_asks_by_the_protocol_of_its_name(tmp_path):
     with local_clients(write_echo(tmp_path / "echo" / "7")) as clients:
         kinds = {name: type(client.transport) for name, client in clients.items()}
         assert kinds == {"REST": RestTransport, "gRPC": GrpcTransport}
+        assert {(client.rows_per_request, client.requests_at_once) for client in clients.values()} == {(16, 8)}
+        assert all(client.deadline >= 3600 for client in clients.values())  # a slow machine fails no comparison
         assert all([found.text for found in client.translate(["a", "b"])] == ["a", "b"] for client in clients.values())
 
 
@@ -30,3 +36,91 @@ def test_what_ends_the_process_of_the_c_api_is_the_last_thing_that_it_wrote(monk
     monkeypatch.setattr(runtimes.subprocess, "run", lambda *arguments, **named: ended)
     with pytest.raises(ExportError, match=f"does not run in TensorFlow's C API: {reason}$"):
         CRuntime(tmp_path).ask([], outputs=("score",))
+
+
+@pytest.fixture
+def packages(tmp_path):
+    """The folders of another TensorFlow and another tensorflow-text."""
+    for file in (
+        "tensorflow/libtensorflow_cc.so.2",
+        "text/python/ops/b.so",
+        "text/python/ops/_a.so",
+        "text/python/x.so",
+    ):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    return {"tensorflow": tmp_path / "tensorflow", "tensorflow_text": tmp_path / "text"}
+
+
+def signature_of(*outputs):
+    named = {name: types.SimpleNamespace(name=f"{name}:0") for name in (*outputs, "text")}
+    return types.SimpleNamespace(inputs={"text": named["text"]}, outputs={name: named[name] for name in outputs})
+
+
+def test_the_process_of_the_c_api_is_asked_by_the_names_of_tensors_and_sees_no_gpu(packages, monkeypatch, tmp_path):
+    asked = []
+
+    def run(command, input, env, **how):
+        asked.append((command, json.loads(input), env["CUDA_VISIBLE_DEVICES"]))
+        return subprocess.CompletedProcess(command, 0, stdout='{"responses": []}', stderr="a notice")
+
+    signatures = {"serving_default": signature_of("score"), "other": signature_of("a", "b")}
+    monkeypatch.setattr(runtimes, "meta_graph", lambda version: types.SimpleNamespace(signature_def=signatures))
+    monkeypatch.setattr(runtimes.subprocess, "run", run)
+    assert CRuntime(tmp_path, **packages).ask([{"text": strings(["a", "b"])}], "other", ("b",)) == {"responses": []}
+    [(command, question, gpus)] = asked
+    assert "python" in command[0] and pathlib.Path(command[1]).name == "c_runtime.py" and gpus == "-1"
+    libraries = [str(packages["tensorflow_text"] / "python" / "ops" / name) for name in ("_a.so", "b.so")]
+    assert question == {
+        "library": str(packages["tensorflow"] / "libtensorflow_cc.so.2"), "operations": libraries,
+        "folder": str(tmp_path), "outputs": ["b:0"],
+        "requests": [{"text:0": {"type": "string", "shape": [2], "values": ["a", "b"]}}],
+    }  # fmt: skip
+
+
+def test_the_c_api_translates_so_many_lines_in_a_request_and_names_what_fails(packages, monkeypatch, tmp_path):
+    graph = types.SimpleNamespace(signature_def={"serving_default": signature_of("translation", "score", "is_cut")})
+    monkeypatch.setattr(runtimes, "meta_graph", lambda version: graph)
+    runtime = CRuntime(tmp_path, 2, **packages)
+
+    def ask(requests, outputs):
+        texts = [request["text"]["values"] for request in requests]
+        columns = {"translation": lambda text: text.upper(), "score": lambda text: -1.0, "is_cut": lambda text: True}
+        answers = [{"outputs": [[columns[name](text) for text in of] for name in outputs]} for of in texts]
+        return {
+            "responses": [
+                {"error": "no piece"} if of == ["bad"] else each for of, each in zip(texts, answers, strict=True)
+            ]
+        }
+
+    monkeypatch.setattr(runtime, "ask", ask)
+    found = runtime.translate(["a", "b", "c", "d", "e"])
+    assert found == [Translation(text, -1.0, is_cut=True) for text in "ABCDE"]
+    with pytest.raises(ExportError, match="does not translate in TensorFlow's C API: no piece"):
+        runtime.translate(["a", "b", "bad"])
+
+
+def test_a_tensorflow_without_the_c_api_and_a_package_that_is_none_are_named(packages, tmp_path):
+    (packages["tensorflow"] / "libtensorflow_cc.so.2").unlink()
+    with pytest.raises(ExportError, match=f"libtensorflow_cc, is not in {packages['tensorflow']}"):
+        CRuntime(tmp_path, **packages)
+    for name in ("no_such_package", "this"):  # a module is no package
+        with pytest.raises(ModuleNotFoundError, match=f"no package {name}"):
+            package(name)
+
+
+def test_a_question_to_the_c_api_is_answered_request_by_request(monkeypatch):
+    class Runtime:
+        def __init__(self, *opened):
+            assert opened == ("library", ["operation"], "folder")
+
+        def run(self, request, outputs):
+            if not request:
+                raise RuntimeError("no input")
+            return [[f"{name} {request['x']}".encode(), 0.5, b"\xff"] for name in outputs]
+
+    monkeypatch.setattr("export.certificate.c_runtime.Runtime", Runtime)
+    requests = {"requests": [{"x": 1}, {}], "outputs": ["a", "b"]}
+    found = answer({"library": "library", "operations": ["operation"], "folder": "folder"} | requests)
+    outputs = [["a 1", 0.5, "\ufffd"], ["b 1", 0.5, "\ufffd"]]
+    assert found["responses"] == [{"outputs": outputs}, {"error": "no input"}] and "json" in found["modules"]
