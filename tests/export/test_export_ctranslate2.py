@@ -5,7 +5,6 @@ import json
 import pathlib
 import re
 
-import numpy as np
 import pytest
 
 from export import __main__ as command
@@ -16,35 +15,14 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.model import Transformer
 from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import BOS, EOS
 from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
-from tests.support.models import batch_of, randomise
 from tests.support.peers import Peer, needs
-from tests.support.runs import RUN_MODEL, SENTENCES, decisive, random_run, tokenizer_bytes
+from tests.support.runs import SENTENCES, decisive, random_run, tokenizer_bytes
 
 pytestmark = [pytest.mark.release, needs("ctranslate2")]
 
 ctranslate2 = Peer("ctranslate2")
-VARIANTS = {
-    "post-norm": {},
-    "pre-norm": {"norm": "pre", "norm_epsilon": 1e-2},
-    "layers": {"encoder_layers": 3, "decoder_layers": 2},
-    "separate embeddings": {"shared_embeddings": False},
-    "learned positions": {"positions": "learned", "max_positions": 40},
-    "biases": {"attention_bias": True},
-    "logits with a bias": {"logits_bias": True, "sinusoids": "tensor2tensor"},
-    "separate logits with a bias": {"logits_bias": True, "shared_embeddings": False},
-    "narrow heads": {"key_dim": 4, "value_dim": 4},
-    "narrow keys, biases": {"key_dim": 4, "attention_bias": True},
-    "narrow values": {"value_dim": 2},
-    "wide keys, wider values, biases": {"key_dim": 10, "value_dim": 16, "attention_bias": True},
-    "gelu": {"activation": "gelu"},
-    "silu": {"activation": "silu"},
-    "swish": {"activation": "swish"},
-    "tanh": {"activation": "tanh"},
-    "sigmoid": {"activation": "sigmoid"},
-}
 LIKE_OURS = {"min_decoding_length": 0, "disable_unk": True, "suppress_sequences": [["<pad>"], ["<s>"]]}
 
 
@@ -85,25 +63,6 @@ def exported(transformer, tokenizer, folder):
 def pieces_of(tokenizer, lines):
     pieces = tokenizer.pieces()
     return [[pieces[i] for i in tokenizer.encode(line)] for line in lines]
-
-
-def log_probs(transformer, source, target):
-    """Return our log-probability of each token of `target` after `source`; both are ids with EOS."""
-    batch = batch_of([[(source, [BOS, *target[:-1]])]], len(source), len(target))
-    logits = np.array(transformer(batch, training=False)[0], "float64")
-    return (logits - np.log(np.exp(logits).sum(-1, keepdims=True)))[np.arange(len(target)), target]
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_every_kind_of_transformer_gives_each_token_the_same_probability(variant, tokenizer, tmp_path):
-    config = RUN_MODEL.replace(**VARIANTS[variant])
-    transformer = randomise(Transformer(config), scale=0.4)
-    sources, targets = SENTENCES[:3], SENTENCES[3:6]
-    model = exported(transformer, tokenizer, tmp_path / "model")
-    found = model.score_batch(pieces_of(tokenizer, sources), pieces_of(tokenizer, targets))  # one batch with padding
-    for source, target, result in zip(sources, targets, found, strict=True):
-        expected = log_probs(transformer, [*tokenizer.encode(source), EOS], [*tokenizer.encode(target), EOS])
-        assert result.log_probs == pytest.approx(expected, abs=1e-4)
 
 
 def test_greedy_search_finds_the_same_tokens(brief_run, tokenizer):
@@ -208,19 +167,6 @@ def test_where_a_file_system_is_mounted_nothing_is_exported_to():
         refuse_existing(pathlib.Path("/"))
 
 
-def test_an_activation_that_ctranslate2_lacks_is_refused(tmp_path):
-    run = random_run(tmp_path / "run", activation="selu")
-    assert_one_sentence(run_export(run, tmp_path / "model", "--no-check"), "selu", "relu, gelu", "model.json")
-    assert not (tmp_path / "model").exists()
-
-
-@pytest.mark.parametrize(("name", "layer"), [("encoder_layer", "convolutional"), ("decoder_layer", "ssru")])
-def test_another_layer_than_self_attention_is_refused(name, layer, tmp_path):
-    run = random_run(tmp_path / "run", **{name: layer})
-    assert_one_sentence(run_export(run, tmp_path / "model", "--no-check"), name, layer, "self_attention")
-    assert not (tmp_path / "model").exists()
-
-
 def test_what_exists_is_not_replaced(run, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("mine")
@@ -243,12 +189,6 @@ def test_without_the_package_one_sentence_names_it(run, tmp_path, monkeypatch):
         importlib.util, "find_spec", lambda name, *_: None if name == "ctranslate2" else found(name, *_)
     )
     assert_one_sentence(run_export(run, tmp_path / "model"), "not installed", f"pip install {export.PACKAGE}")
-
-
-def test_the_package_is_the_one_of_the_requirements():
-    from tests.support.places import ROOT
-
-    assert re.search(rf"^{export.PACKAGE}\b", (ROOT / "requirements-peers.txt").read_text(), re.MULTILINE)
 
 
 def test_nan_is_a_difference():

@@ -262,11 +262,6 @@ def test_the_names_of_searches_stay_those_of_files_that_exist():
     assert [Room(1, 64).signature, Room(8, 32, 12).signature] == ["translate_1x64", "translate_8x32_to_12"]
 
 
-def test_a_quantization_that_litert_lacks_is_refused(run, tmp_path):
-    result = run_export(run, tmp_path / "model", "--quantization", "int4")
-    assert_one_sentence(result, "int4", "int8")
-
-
 def test_a_description_comes_back_from_its_file_and_a_damaged_one_is_named(tmp_path):
     path = tmp_path / "litert.json"
     description = Description({"beam_size": 2, "length_penalty": 0.5, "extra_length": 7, "coverage_penalty": 0}, ROOMS)

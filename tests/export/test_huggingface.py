@@ -1,46 +1,23 @@
 """A Hugging Face folder holds the run: its weights by other names, its search, its tokenizer, and a model card."""
 
 import json
+import re
+import types
 
 import numpy as np
 import pytest
-import yaml
 
 import keras_transformer as kt
 from export import __main__ as command
 from export.huggingface import weights
-from export.huggingface.card import model_card
-from export.huggingface.settings import Languages, config_json, generation_json, write_tokenizer
-from export.huggingface.weights import arrays_of, write_safetensors
+from export.huggingface.weights import arrays_of, refuse_other_models, write_safetensors
+from export.versions import ExportError
 from keras_transformer.imported.arrays import read_safetensors
 from keras_transformer.imported.folder import import_folder, write_run
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.marian import MARIAN
 from tests.support.models import randomise
 from tests.support.runs import RUN_MODEL, random_run
-
-SCORES = {
-    "split": "data.test",
-    "beam_size": 4,
-    "length_penalty": 0.6,
-    "sentences": 1000,
-    "scores": [
-        {
-            "name": "BLEU", "form": "raw text", "value": 39.016, "margin": 1.0, "interval": [38.0, 40.0],
-            "signature": "nrefs:1|tok:13a", "undefined": None,
-        },
-        {
-            "name": "BLEU", "form": "tokenised", "value": None, "margin": None, "interval": None,
-            "signature": "nrefs:1", "undefined": "no reference has four tokens",
-        },
-        {
-            "name": "chrF", "form": "raw text", "value": 62.9, "margin": None, "interval": None,
-            "signature": "nc:6", "undefined": None,
-        },
-    ],
-}  # fmt: skip
 
 
 def huggingface(run, folder, *options):
@@ -54,6 +31,10 @@ def test_the_file_of_weights_has_what_was_written(tmp_path):
     assert list(read) == list(arrays)
     for name, array in arrays.items():
         np.testing.assert_array_equal(read[name], array)
+    content = (tmp_path / "model.safetensors").read_bytes()
+    begin = 8 + int.from_bytes(content[:8], "little")
+    assert begin % 8 == 0 and len(content) == begin + 4 * 7  # readers map the numbers as they stand
+    assert json.loads(content[8:begin])["__metadata__"] == {"format": "pt"}  # without it transformers refuses the file
 
 
 @pytest.mark.parametrize("is_shared", [True, False])
@@ -65,6 +46,14 @@ def test_every_weight_of_the_model_is_in_the_file_once(is_shared):
     assert sorted(np.concatenate([array.ravel() for array in arrays.values()])) == sorted(
         np.concatenate([weight.numpy().ravel() for weight in model.weights])
     )
+
+
+def test_a_weight_without_a_name_there_is_not_left_out_silently():
+    model = randomise(kt.Transformer(RUN_MODEL))
+    more = types.SimpleNamespace(path="adapter/kernel", value=model.weights[0].value)
+    own = types.SimpleNamespace(model_config=model.model_config, weights=[*model.weights, more])
+    with pytest.raises(ExportError, match="has no place for the weights adapter/kernel"):
+        arrays_of(own)
 
 
 def test_a_bias_that_the_model_lacks_is_zeros():
@@ -85,84 +74,24 @@ def test_sinusoids_that_hugging_face_does_not_compute_are_in_the_file():
     assert not any("positions" in name for name in arrays_of(kt.Transformer(RUN_MODEL)))
 
 
-def test_the_search_of_the_run_is_what_generate_does():
-    options = kt.SearchOptions(beam_size=5, length_penalty=0.7, extra_length=30)
-    generation = generation_json(options, max_source_tokens=100)
-    assert (generation["num_beams"], generation["length_penalty"], generation["max_length"]) == (5, 0.7, 131)
-    assert generation["bad_words_ids"] == [[PAD], [UNK], [BOS]]
-    assert generation["forced_eos_token_id"] == config_json(RUN_MODEL)["forced_eos_token_id"] == EOS
-    assert generation_json(kt.SearchOptions(extra_length=5000), 512)["max_length"] == 1024
-
-
-def test_the_tokenizer_s_files_number_the_pieces_alike(pair, tmp_path):
-    write_tokenizer(pair[1], Languages("en", "de"), 200, tmp_path)
-    for name in ("source.spm", "target.spm"):
-        assert (tmp_path / name).read_bytes() == pair[1].model_bytes
-    vocabulary = json.loads((tmp_path / "vocab.json").read_text(encoding="utf-8"))
-    assert sorted(vocabulary, key=vocabulary.get) == pair[1].pieces()
-    settings = json.loads((tmp_path / "tokenizer_config.json").read_text())
-    assert (settings["source_lang"], settings["target_lang"], settings["model_max_length"]) == ("en", "de", 200)
-
-
-def card_of(folder, license=None, **changes):
-    return model_card("mine", RunFolder(folder), RUN_MODEL.replace(**changes), kt.SearchOptions(), license)
-
-
-def head_of(card):
-    _, head, _ = card.split("---\n", 2)
-    return yaml.safe_load(head)
-
-
-def test_the_card_of_a_run_that_was_scored_tells_the_hub_its_scores(tmp_path):
-    (tmp_path / "config.toml").write_text('[data]\nsource_language = "en"\ntarget_language = "no"\n')
-    (tmp_path / "scores.json").write_text(json.dumps(SCORES))
-    card = card_of(tmp_path, license="cc-by-4.0")
-    head = head_of(card)
-    assert head["language"] == ["en", "no"] and head["license"] == "cc-by-4.0"  # "no" and not False
-    assert (head["library_name"], head["pipeline_tag"]) == ("transformers", "translation")
-    [model] = head["model-index"]
-    [result] = model["results"]
-    assert model["name"] == "mine" and result["task"] == {"type": "translation"}
-    assert result["metrics"] == [
-        {"type": "bleu", "value": 39.02, "name": "BLEU, raw text (38.00 to 40.00)"},
-        {"type": "chrf", "value": 62.9, "name": "chrF, raw text"},
-    ]
-    assert "| BLEU | raw text | 39.02 (38.00 to 40.00) | nrefs:1\\|tok:13a |" in card
-    assert "translates en into no" in card and "data.test, 1,000 sentences, beam 4, length penalty 0.6" in card
-
-
-@pytest.mark.parametrize("damage", [{}, {"config.toml": "[data", "scores.json": "{"}, {"scores.json": "[]"}])
-def test_the_card_of_a_run_that_says_nothing_makes_nothing_up(damage, tmp_path):
-    for name, text in damage.items():
-        (tmp_path / name).write_text(text)
-    card = card_of(tmp_path)
-    assert head_of(card).keys() == {"library_name", "pipeline_tag", "tags"}
-    assert "## Scores" not in card and "None" not in card
-
-
-def test_the_card_names_what_differs(tmp_path):
-    assert "LayerNorm's epsilon is 1e-05 in MarianMTModel, which has no setting for it, and 1e-06" in card_of(tmp_path)
-    assert "LayerNorm's epsilon is 1e-05 in both" in card_of(tmp_path, norm_epsilon=1e-5)
-    assert "table of positions" not in card_of(tmp_path)
-    assert "table of positions is in model.safetensors" in card_of(tmp_path, sinusoids="tensor2tensor")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
         ({"norm": "pre"}, "model.json has the norm 'pre'; Hugging Face's MarianMTModel has post alone"),
         ({"positions": "learned"}, "the positions 'learned'; Hugging Face's MarianMTModel has sinusoidal alone"),
         ({"encoder_layer": "recurrent"}, "the encoder_layer 'recurrent'"),
+        ({"decoder_layer": "ssru"}, "the decoder_layer 'ssru'"),
         ({"key_dim": 4}, "the key_dim 4; Hugging Face's MarianMTModel has d_model / num_heads, 32 / 4, alone"),
         ({"value_dim": 16}, "the value_dim 16"),
         ({"activation": "tanh"}, "the activation 'tanh'; Hugging Face's MarianMTModel has relu, gelu, silu, swish"),
     ],
 )
-def test_a_model_without_a_counterpart_is_refused_by_name(changes, sentence, tmp_path):
-    run = random_run(tmp_path / "run", **changes)
-    assert_one_sentence(huggingface(run, tmp_path / "to"), sentence, "Export it with --format saved_model.")
-    assert not (tmp_path / "to").exists()
+def test_a_model_without_a_counterpart_is_refused_by_name(changes, sentence):
+    model = types.SimpleNamespace(model_config=RUN_MODEL.replace(**changes))
+    with pytest.raises(ExportError, match=f"{re.escape(sentence)}.*Export it with --format saved_model"):
+        refuse_other_models(model)
+    for activation in ("relu", "gelu", "silu", "swish"):
+        refuse_other_models(types.SimpleNamespace(model_config=RUN_MODEL.replace(activation=activation)))
 
 
 def test_a_recurrent_model_a_coverage_penalty_and_an_existing_folder_are_refused(random_folder, pair, tmp_path):
@@ -245,8 +174,3 @@ def test_a_model_of_two_sentencepiece_models_is_written_and_imported_again(tmp_p
     assert second.values.keys() == first.values.keys()
     for path, array in second.values.items():
         np.testing.assert_array_equal(array, first.values[path], err_msg=path)
-
-
-def test_the_card_names_both_languages_or_none(tmp_path):
-    (tmp_path / "config.toml").write_text('[data]\nsource_language = "en"\n')
-    assert "en into" not in card_of(tmp_path) and "into None" not in card_of(tmp_path)

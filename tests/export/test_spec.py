@@ -1,0 +1,108 @@
+"""Weights in CTranslate2's names: it gives each token the probability that the model gives it."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from export.ctranslate2 import convert as export
+from export.versions import ExportError
+from keras_transformer.model import Transformer
+from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.tokens import BOS, EOS
+from tests.support.models import batch_of, randomise
+from tests.support.peers import Peer, needs
+from tests.support.runs import RUN_MODEL, SENTENCES, tokenizer_bytes
+
+pytestmark = needs("ctranslate2")
+
+ctranslate2 = Peer("ctranslate2")
+TOGETHER = {  # of what stands alone in VARIANTS, as much as goes together
+    "learned positions, pre-norm, separate embeddings, biases, wider values": {
+        "norm": "pre", "norm_epsilon": 1e-2, "encoder_layers": 2, "decoder_layers": 1, "shared_embeddings": False,
+        "logits_bias": True, "positions": "learned", "max_positions": 40, "attention_bias": True, "key_dim": 4,
+        "value_dim": 10, "activation": "gelu",
+    },
+    "post-norm, other sinusoids, wider keys": {
+        "encoder_layers": 1, "decoder_layers": 2, "sinusoids": "tensor2tensor", "key_dim": 10, "value_dim": 4,
+    },
+}  # fmt: skip
+VARIANTS = {
+    "post-norm": {},
+    "pre-norm": {"norm": "pre", "norm_epsilon": 1e-2},
+    "layers": {"encoder_layers": 3, "decoder_layers": 2},
+    "separate embeddings": {"shared_embeddings": False},
+    "learned positions": {"positions": "learned", "max_positions": 40},
+    "biases": {"attention_bias": True},
+    "logits with a bias": {"logits_bias": True, "sinusoids": "tensor2tensor"},
+    "separate logits with a bias": {"logits_bias": True, "shared_embeddings": False},
+    "narrow heads": {"key_dim": 4, "value_dim": 4},
+    "narrow keys, biases": {"key_dim": 4, "attention_bias": True},
+    "narrow values": {"value_dim": 2},
+    "wide keys, wider values, biases": {"key_dim": 10, "value_dim": 16, "attention_bias": True},
+    "gelu": {"activation": "gelu"},
+    "silu": {"activation": "silu"},
+    "swish": {"activation": "swish"},
+    "tanh": {"activation": "tanh"},
+    "sigmoid": {"activation": "sigmoid"},
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_torch():
+    """CTranslate2's specifications are imported without torch, which takes them seconds and nothing here needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "torch", None)
+        yield
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.of_bytes(tokenizer_bytes())
+
+
+def exported(transformer, tokenizer, folder):
+    folder.mkdir()
+    export.write_model(transformer, tokenizer, folder)
+    return ctranslate2.Translator(str(folder))
+
+
+def pieces_of(tokenizer, lines):
+    pieces = tokenizer.pieces()
+    return [[pieces[i] for i in tokenizer.encode(line)] for line in lines]
+
+
+def log_probs(transformer, source, target):
+    """Return our log-probability of each token of `target` after `source`; both are ids with EOS."""
+    batch = batch_of([[(source, [BOS, *target[:-1]])]], len(source), len(target))
+    logits = np.array(transformer(batch, training=False)[0], "float64")
+    return (logits - np.log(np.exp(logits).sum(-1, keepdims=True)))[np.arange(len(target)), target]
+
+
+@pytest.mark.parametrize("variant", [*TOGETHER, *(pytest.param(name, marks=pytest.mark.release) for name in VARIANTS)])
+def test_every_kind_of_transformer_gives_each_token_the_same_probability(variant, tokenizer, tmp_path):
+    config = RUN_MODEL.replace(**(TOGETHER | VARIANTS)[variant])
+    transformer = randomise(Transformer(config), scale=0.4)
+    sources, targets = SENTENCES[:3], SENTENCES[3:6]
+    model = exported(transformer, tokenizer, tmp_path / "model")
+    found = model.score_batch(pieces_of(tokenizer, sources), pieces_of(tokenizer, targets))  # one batch with padding
+    for source, target, result in zip(sources, targets, found, strict=True):
+        expected = log_probs(transformer, [*tokenizer.encode(source), EOS], [*tokenizer.encode(target), EOS])
+        assert result.log_probs == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "has"),
+    [
+        ("activation", "selu", "relu, gelu, silu, swish, tanh, sigmoid"),
+        ("encoder_layer", "convolutional", "self_attention alone"),
+        ("decoder_layer", "ssru", "self_attention alone"),
+    ],
+)
+def test_what_ctranslate2_lacks_is_refused_by_name(field, value, has):
+    from export.ctranslate2.spec import model_spec
+
+    model = types.SimpleNamespace(transformer_config=RUN_MODEL.replace(**{field: value}))
+    with pytest.raises(ExportError, match=f"model.json has the {field} '{value}'; CTranslate2 has {has}"):
+        model_spec(model, None)
