@@ -3,9 +3,11 @@
 import pytest
 import tensorflow as tf
 
-from export.graph.forbidden import Found, matches, places_of_tokens, read_forbidden, search_without
+from export.graph.forbidden import Found, found_in, matches, places_of_tokens, read_forbidden, search_without
 from export.graph.served_graph import ServedGraph
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.state import Hypotheses
 from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.text.forbidden import ROUNDS, tokens_of
 from keras_transformer.text.glossary import Glossary
@@ -68,6 +70,24 @@ def test_the_tokens_of_a_phrase_are_those_of_python(pair):
             spans = [match[:2] for match in glossary.matches(text)]
             places = places_of_tokens(tf.constant(ids), tf.reshape(tf.constant(spans, tf.int32), [-1, 2]), graph.decode)
             assert [tuple(ids[first:end]) for first, end in places.numpy()] == expected
+
+
+def test_only_the_wanted_hypotheses_with_different_texts_are_found():
+    ids = tf.constant([[[4, 5], [4, 6], [4, 7]], [[4, 8], [4, 5], [0, 0]]])  # 5 and 6 write the same
+    scores = tf.constant([[-1.0, -2.0, -3.0], [-1.0, -2.0, NEVER]])
+    hypotheses = Hypotheses(ids, scores, tf.constant([[True, True, False], [False, True, True]]))
+
+    def decode(rows):
+        return tf.constant([" ".join(WORDS.get(token, "") for token in row).strip() for row in rows.numpy().tolist()])
+
+    found = found_in(hypotheses, tf.constant([2, 1]), decode)
+    assert found.texts.numpy().tolist() == [[b"the dog", b"the fox", b""], [b"the hen", b"", b""]]
+    assert found.scores.numpy().tolist() == [[-1.0, -3.0, NEVER], [-1.0, NEVER, NEVER]]
+    assert found.ids.numpy().tolist() == [[[4, 5], [4, 7], [PAD, PAD]], [[4, 8], [PAD, PAD], [PAD, PAD]]]
+    assert found.is_cut.numpy().tolist() == [[True, False, False], [False, False, False]]
+    assert found.is_wanted.numpy().tolist() == [[True, True, False], [True, False, False]]
+    everything = found_in(hypotheses, tf.constant([3, 3]), decode)
+    assert everything.is_wanted.numpy().tolist() == [[True, True, False], [True, True, False]]
 
 
 WORDS = {4: "the", 5: "dog", 6: "dog", 7: "fox", 8: "hen"}  # two tokens write "dog"

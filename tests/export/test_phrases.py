@@ -6,11 +6,13 @@ import pytest
 import sentencepiece
 import tensorflow as tf
 
-from export.graph.phrases import GraphPhraseReader
+from export.graph.forbidden import read_forbidden
+from export.graph.phrases import GraphPhraseReader, LineRules, check_not_forbidden, is_first
 from export.graph.served_graph import ServedGraph
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.errors import InputError
 from keras_transformer.graph_tokenizer import graph_tokenizer
+from keras_transformer.prefixes import NO_ENDING
 from keras_transformer.text.required import PhraseReader
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
@@ -91,3 +93,48 @@ def test_a_served_graph_translates_with_phrases_as_the_translator_does(pair):
     ]:
         with pytest.raises(tf.errors.InvalidArgumentError, match=sentence):
             ask("translate", ["a"], required=phrase)
+
+
+def test_a_phrase_that_the_model_has_no_pieces_for_is_refused_whichever_it_is():
+    tokenizer = pair_tokenizer()
+    read = GraphPhraseReader(tokenizer, graph_tokenizer(tokenizer.model_bytes).encode_target).read
+    for texts in (["zwei", "zwei\n\u732b"], ["\u732b", "zwei"]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="A required phrase has characters .* no piece"):
+            read(tf.constant(texts), 50)
+
+
+def test_a_placeholder_inside_a_phrase_is_refused_although_the_model_has_pieces_for_it(pair):
+    read = GraphPhraseReader(pair[1], graph_tokenizer(pair[1].model_bytes).encode_target).read
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has a placeholder of a protected span"):
+        read(tf.constant(["a \u27e61\u27e7 b"]), 50)
+
+
+def test_the_same_phrase_counts_once_in_a_line_and_again_in_the_next_one():
+    tokens = tf.ragged.constant([[1, 2], [3], [1, 2], [1, 2], [12], [3]], dtype=tf.int32)
+    found = is_first(tokens, tf.constant([0, 0, 0, 1, 1, 1], tf.int64))
+    assert found.numpy().tolist() == [True, True, False, True, True, True]
+
+
+def test_a_phrase_contradicts_the_forbidden_ones_of_its_own_line_alone():
+    required = tf.ragged.constant([[[1], [2]], [], [[3]]], inner_shape=None, ragged_rank=2, dtype=tf.int32)
+    words = {1: "a dog", 2: "the hen ", 3: "a cat"}
+
+    def decode(rows):
+        return tf.constant([words[row[0]] for row in rows.to_list()])
+
+    check_not_forbidden(required, read_forbidden(tf.constant(["cat", "dog\nhen", "dog"])), decode)
+    for phrases in (["dog", "", ""], ["Hen", "", ""], ["", "", "x\ncat"]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="A required phrase has a forbidden one: keep one"):
+            check_not_forbidden(required, read_forbidden(tf.constant(phrases)), decode)
+
+
+def test_the_rules_of_some_lines_are_those_of_each():
+    prefixes = tf.ragged.constant([[1], [2, 3], []], dtype=tf.int32)
+    endings = tf.ragged.constant([[[4]], [[5, 6], [7]], [[8]]], ragged_rank=2, dtype=tf.int32)
+    required = tf.ragged.constant([[[1]], [], [[2], [3, 4]]], ragged_rank=2, dtype=tf.int32)
+    rules = LineRules({"n_best": tf.constant([1, 2, 3])}, prefixes, endings, required, "edges").of([2, 1])
+    assert rules.pop("word_edges") == "edges"
+    assert {name: rule.numpy().tolist() for name, rule in rules.items()} == {
+        "n_best": [3, 2], "prefixes": [[PAD, PAD], [2, 3]], "required": [[[2, PAD], [3, 4]], [[PAD, PAD], [PAD, PAD]]],
+        "endings": [[[8, PAD], [NO_ENDING, NO_ENDING]], [[5, 6], [7, PAD]]],
+    }  # fmt: skip

@@ -1,11 +1,12 @@
 """The bounds of a request's options: those of docs/serving.md, and as narrow as those of SearchOptions."""
 
+import inspect
 import itertools
 
 import pytest
 import tensorflow as tf
 
-from export.graph.request import FORBIDDEN, PREFIX, REQUIRED, agreeing, checked, inputs_of
+from export.graph.request import FORBIDDEN, PREFIX, REQUIRED, agreeing, checked, inputs_of, of_each_line, signature
 from keras_transformer.batching import LONGEST_SOURCE
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import LAWS, SearchOptions
@@ -94,3 +95,31 @@ def test_what_contradicts_itself_in_one_line_is_refused_with_the_sentence_of_sea
         rules[TABLE[name].rule] = tf.constant([HARMLESS[name], value])  # the second line alone
     with pytest.raises(tf.errors.InvalidArgumentError, match=law.sentence):
         agreeing(rules)
+
+
+def test_a_value_holds_for_every_line_or_there_is_one_per_line():
+    for values, lines, expected in (([7], 3, [7, 7, 7]), ([7, 8, 9], 3, [7, 8, 9]), ([7], 1, [7]), ([7], 0, [])):
+        assert of_each_line("beam_size", tf.constant(values), lines).numpy().tolist() == expected
+    for values, lines in (([7, 8], 3), ([7, 8, 9, 9], 3), ([], 3), ([7, 8], 1)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="beam_size must have one value, or one per line"):
+            of_each_line("beam_size", tf.constant(values, tf.int32), lines)
+
+
+def test_whole_numbers_are_integers_and_every_option_has_the_default_of_the_export():
+    for name, option in OPTIONS.items():
+        default = getattr(EXPORTED, name)
+        assert option.dtype is (tf.int32 if TABLE[name].is_whole else tf.float32)
+        assert option.default == (option.highest if default is None else default) and option.rule == TABLE[name].rule
+
+
+def test_a_signature_hands_each_input_on_by_its_name_and_has_the_defaults():
+    function = signature(
+        lambda **given: given, [tf.TensorSpec([None], tf.string, "text")], [OPTIONS["beam_size"], PREFIX]
+    )
+    found = function(text=tf.constant(["a"]), beam_size=tf.constant([3]), target_prefix=tf.constant(["p"]))
+    assert {name: value.numpy().tolist() for name, value in found.items()} == {
+        "text": [b"a"], "beam_size": [3], "target_prefix": [b"p"],
+    }  # fmt: skip
+    parameters = inspect.signature(function.python_function).parameters
+    assert list(parameters) == ["text", "beam_size", "target_prefix"]
+    assert [parameters[name].default.numpy().tolist() for name in ("beam_size", "target_prefix")] == [[5], [b""]]

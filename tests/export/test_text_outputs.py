@@ -4,8 +4,10 @@ import pytest
 import tensorflow as tf
 
 from export.graph.served_graph import ServedGraph
-from export.graph.text_outputs import joined
+from export.graph.text_outputs import alignments, checked_layer, fill_up, joined, without_duplicates, written
+from export.versions import ExportError
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.scores import NEVER
 from keras_transformer.translator import Translator
 from tests.support.exports import asker
 from tests.support.runs import SENTENCES
@@ -33,3 +35,39 @@ def test_a_translation_that_its_limit_ended_is_marked(pair):
     assert found.any() and not found.all()
     expected = Translator(*pair, options, max_source_tokens=40).translate(lines)
     assert ask("serving_default", lines)["is_cut"].tolist() == [translation.is_cut for translation in expected]
+
+
+@pytest.mark.parametrize(("asked", "layers", "layer"), [(1, 3, 1), (3, 3, 3), (None, 3, 2), (None, 1, 1)])
+def test_words_are_aligned_by_a_block_that_there_is(asked, layers, layer):
+    assert checked_layer(asked, layers) == layer
+
+
+@pytest.mark.parametrize(
+    ("asked", "layers", "reason"),
+    [(0, 3, "decoder blocks 1 to 3"), (4, 3, "decoder blocks 1 to 3"), (1, 0, "attends to no source")],
+)
+def test_a_block_that_there_is_not_is_refused(asked, layers, reason):
+    with pytest.raises(ExportError, match=f"alignment_layer is {asked}.*{reason}"):
+        checked_layer(asked, layers)
+
+
+def test_numbers_have_four_places_and_missing_columns_a_value():
+    assert written(tf.constant([-0.12344, -1.0])).numpy().tolist() == [b"-0.1234", b"-1.0000"]
+    assert fill_up(tf.constant([["a"], ["b"]]), 2, "-").numpy().tolist() == [[b"a", b"-", b"-"], [b"b", b"-", b"-"]]
+
+
+def test_what_has_no_word_is_aligned_with_none():
+    weights = tf.ones([2, 2, 2])
+    source, target = tf.constant([["a", "</s>"], ["</s>", "<pad>"]]), tf.constant([["x", "</s>"], ["x", "</s>"]])
+    assert alignments(weights, source, target).numpy().tolist() == [b"0-0", b""]
+
+
+def test_the_order_of_what_is_no_duplicate_stays_however_many_there_are():
+    count = 40
+    ids, scores = tf.reshape(tf.range(count), [1, count, 1]), -tf.range(1.0, count + 1)[tf.newaxis]
+    texts = [str(number // 2 if number % 2 == 0 else "same") for number in range(count)]
+    found_ids, found_scores, found, kept = without_duplicates(ids, scores, tf.constant([texts]), tf.constant([texts]))
+    expected = [*range(0, count, 2)]
+    expected = sorted([*expected, 1]) + [number for number in range(3, count, 2)]
+    assert found_ids.numpy().ravel().tolist() == expected and (kept.numpy() == found.numpy()).all()
+    assert (found_scores.numpy()[0, 21:] == NEVER).all() and found_scores.numpy()[0, :21].min() > NEVER

@@ -1,8 +1,18 @@
 """Which signatures a version has, and with which requests it warms up a server."""
 
-import pytest
+import types
 
-from export.graph.version_folder import WARM_UP_ROWS, selected, warm_up_batches, write_warm_up_requests
+import pytest
+import tensorflow as tf
+
+from export.graph import version_folder
+from export.graph.version_folder import (
+    WARM_UP_ROWS,
+    selected,
+    warm_up_batches,
+    write_saved_model,
+    write_warm_up_requests,
+)
 from export.server.version import warm_up_requests
 from export.versions import ExportError
 
@@ -43,7 +53,9 @@ def test_a_server_warms_up_with_sentences_of_each_length_that_the_version_takes(
     batches = warm_up_batches(Letters(vocab_size), longest)
     alone, together, full = batches[:-2], batches[-2], batches[-1]
     assert [len(sentence.split()) for sentence in together] == lengths
-    assert alone == [[sentence] for sentence in together] and full == together[:1] * WARM_UP_ROWS
+    assert alone == [[sentence] for sentence in together] and full == together[:1] * WARM_UP_ROWS == together[:1] * 32
+    words = together[-1].split()
+    assert len(set(words)) == min(len(words), max(vocab_size - 260, 1))  # as many different pieces as there are
 
 
 def test_each_signature_of_the_version_is_asked_and_no_other(tmp_path):
@@ -53,3 +65,22 @@ def test_each_signature_of_the_version_is_asked_and_no_other(tmp_path):
     assert [request.model_spec.signature_name for request in requests] == ["serving_default"] * 2 + ["score"]
     assert [list(request.inputs["text"].string_val) for request in requests] == [[b"a"], [b"a", b"b"], [b"a"]]
     assert list(requests[-1].inputs["translation"].string_val) == [b"a"]
+
+
+def test_a_version_has_the_signatures_that_are_named_and_requests_for_them(tmp_path, monkeypatch):
+    saved, asked = [], []
+    served = types.SimpleNamespace(signatures=lambda: SIGNATURES, max_source_tokens=20)
+    monkeypatch.setattr(tf.saved_model, "save", lambda *given: saved.append(given))
+    monkeypatch.setattr(version_folder, "write_warm_up_requests", lambda *given: asked.append(given))
+    write_saved_model(served, Letters(300), tmp_path / "1", ("serving_default", "score"))
+    [(module, folder, signatures, options)] = saved
+    assert (module, folder, signatures) == (served, str(tmp_path / "1"), {"serving_default": 1, "score": 3})
+    assert options.experimental_custom_gradients is False  # those of swish cannot be saved
+    assert asked == [(tmp_path / "1", warm_up_batches(Letters(300), 20), {"serving_default", "score"})]
+
+    def full(*given):
+        raise tf.errors.ResourceExhaustedError(None, None, "No space left on device\n[Op:Save]")
+
+    monkeypatch.setattr(tf.saved_model, "save", full)
+    with pytest.raises(ExportError, match=f"{tmp_path} cannot be written: No space left on device"):
+        write_saved_model(served, Letters(300), tmp_path)
