@@ -50,7 +50,7 @@ def test_an_option_that_several_formats_have_is_the_same_in_each():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--quantization", "int8"], ["--quantization int8", "--format ctranslate2", "--precision"]),
+        (["--quantization", "int8"], ["--quantization int8 is for --format ctranslate2 and litert.", "--precision"]),
         (["--format", "ctranslate2", "--precision", "bfloat16"], ["--precision bfloat16", "--format saved_model"]),
         (["--format", "ctranslate2", "--alignment-layer", 1], ["--alignment-layer 1", "--format saved_model"]),
         (["--format", "ctranslate2", "--signature", "score"], ["--signature score", "--format saved_model"]),

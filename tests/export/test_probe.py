@@ -1,11 +1,15 @@
 """A container knows whether its server is well, without curl."""
 
 import dataclasses
+import http.client
 import socket
+import types
+import urllib.parse
 
 import pytest
 
-from export.probe import main, reason_against
+from export import probe
+from export.probe import connection_to, main, reason_against
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from tests.support.certificates import Authority
@@ -46,3 +50,32 @@ def test_it_imports_only_what_python_brings():
     )
     process = python("-c", code)
     assert process.stdout.strip() == "[]", process.stderr
+
+
+@pytest.mark.parametrize(("status", "is_well"), [(200, True), (201, False), (204, False), (301, False), (503, False)])
+@pytest.mark.parametrize(("url", "path"), [("http://h:1", "/"), ("http://h:1/a/b", "/a/b")])
+def test_only_200_is_well_and_the_connection_is_closed(status, is_well, url, path, monkeypatch):
+    done = []
+    connection = types.SimpleNamespace(
+        request=lambda *asked: done.append(asked), close=lambda: done.append("closed"),
+        getresponse=lambda: types.SimpleNamespace(status=status),
+    )  # fmt: skip
+    monkeypatch.setattr(probe, "connection_to", lambda parts, unix_socket: connection)
+    assert reason_against(url) == ("" if is_well else f"{url} answers {status}.")
+    assert done == [("GET", path), "closed"]
+
+
+@pytest.mark.parametrize("url", ["http://h:1/", "https://h:2/", "http://h/"])
+def test_a_probe_waits_five_seconds_at_most_wherever_it_asks(url, tmp_path):
+    """Whoever asks often enough must have given up before the next question."""
+    parts = urllib.parse.urlsplit(url)
+    connection = connection_to(parts, None)
+    assert (connection.timeout, connection.host, connection.port) == (5.0, "h", parts.port or 80)
+    assert isinstance(connection, http.client.HTTPSConnection) is (parts.scheme == "https")
+    by_socket = connection_to(parts, str(tmp_path / "socket"))
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket"))
+        server.listen()
+        by_socket.connect()
+        assert by_socket.sock.gettimeout() == 5.0
+        by_socket.close()

@@ -15,9 +15,10 @@ import export.query
 import export.serve
 import export.translate
 from export.client.access import Access
-from export.client.client import ServingClient
+from export.client.client import LONGEST_DEADLINE, ServingClient
 from keras_transformer.translation import Translation
 from tests.support.commands import invoke
+from tests.support.places import ROOT
 from tests.support.processes import python, start_python
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signal")
@@ -124,3 +125,28 @@ def test_each_command_prepares_its_process_and_reads_what_it_is_given(module, mo
     printed = capsys.readouterr().err
     assert ended.value.code == 2 and "Usage: the program of somebody" in printed and "--no-such-option" in printed
     assert "prepare_process" in prepared and {"end_on_signals", "end_on_interrupt"} & set(prepared)
+
+
+def test_the_defaults_are_those_of_the_client_and_of_the_documents():
+    options = {name: each.default for name, each in inspect.signature(export.query.query).parameters.items()}
+    client = {name: each.default for name, each in inspect.signature(ServingClient).parameters.items()}
+    shared = ("rows_per_request", "requests_at_once", "deadline")
+    assert {name: options[name] for name in shared} == {name: client[name] for name in shared}
+    serving = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    text = " ".join(serving.split())
+    assert f"`--rows-per-request` ({client['rows_per_request']})" in text
+    assert f"`--requests-at-once` ({client['requests_at_once']})" in text
+    assert f"`--deadline` ({client['deadline']:g} s, at most a day, " in text and LONGEST_DEADLINE == 24 * 60 * 60
+    assert f"with all its attempts: at most {client['attempts']}, whose" in text
+
+
+def test_as_many_lines_as_a_request_has_are_read_at_once_and_those_that_were_cut_are_named(monkeypatch, caplog):
+    requests, client = [], types.SimpleNamespace()
+    client.translate = lambda lines: (
+        requests.append(lines) or [Translation(each, 0.0, is_cut=each == "c") for each in lines]
+    )
+    monkeypatch.setattr(export.query, "ServingClient", lambda *arguments, **named: client)
+    monkeypatch.setattr("keras_transformer.commands.console.BATCHES_AT_ONCE", 1)
+    result = invoke(export.query.app, "--url", "u", "--rows-per-request", 2, stdin="a\nb\nc\n")
+    assert result.stdout == "a\nb\nc\n" and requests == [["a", "b"], ["c"]]
+    assert "(line numbers: 3)" in caplog.text and "with a larger --extra-length" in caplog.text

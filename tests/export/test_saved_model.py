@@ -9,9 +9,13 @@ from export import saved_model
 from export.certificate import certificate
 from export.graph import operations, served_graph, version_folder
 from export.job import ExportJob
+from export.litert import write
 from export.saved_model import SavedModel
+from export.versions import ExportError
 from keras_transformer import precision, translator
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.inference import Inference
+from keras_transformer.lite import translator as lite
 
 OPTIONS = SearchOptions(beam_size=3, shortlist="on")
 
@@ -45,8 +49,10 @@ def arrived(monkeypatch):
     stand_in(served_graph, "ServedGraph", lambda given: given)
     stand_in(version_folder, "write_saved_model", lambda given: None)
     stand_in(operations, "refuse_xla", lambda given: None)
+    stand_in(write, "write_model", lambda given: None)
+    stand_in(lite, "require_litert", lambda given: None)
     stand_in(certificate, "certify", lambda given: {})
-    stand_in(certificate, "summary", lambda given: "")
+    stand_in(certificate, "summary", lambda given: "the summary")
     monkeypatch.setattr(saved_model, "calibration_of", lambda run: "calibration")
     return arrived
 
@@ -67,3 +73,45 @@ def test_what_is_asked_for_arrives_at_the_graph_and_at_what_it_is_compared_with(
     compared = arrived["certify"]
     assert (vars(compared["translator"]), compared["precision"]) == (arrived["Translator"], kind)
     assert (compared["lines"], compared["alignment_layer"]) == (["a", "b"], 2)
+
+
+@pytest.mark.parametrize("litert", [False, True])
+@pytest.mark.parametrize("is_compared", [False, True])
+def test_the_version_has_a_litert_model_if_it_is_asked_for_and_is_compared_if_there_are_sentences(
+    litert, is_compared, arrived, tmp_path, capsys
+):
+    (tmp_path / "lines").write_text("a\n", encoding="utf-8")
+    job = Job(tmp_path / "run", tmp_path / "mine", OPTIONS, 99, tmp_path / "lines" if is_compared else None)
+    version = SavedModel(litert=litert).export(job)
+    assert version == tmp_path / "mine" / "1" and arrived["write_saved_model"]["names"] == ()
+    unfinished = arrived["write_saved_model"]["folder"]
+    assert arrived["refuse_xla"] == {"version": unfinished}
+    assert ("write_model" in arrived) is ("require_litert" in arrived) is litert
+    if litert:
+        written = arrived["write_model"]
+        assert (written["folder"], written["name"]) == (unfinished / "assets.extra" / "litert", "mine")
+        assert written["quantization"] is None and vars(written["translator"]) == arrived["Translator"]
+        assert written["transformer"] == "model in float32"
+    assert ("certify" in arrived) is is_compared
+    assert capsys.readouterr().out == ("the summary\n" if is_compared else "")
+    if is_compared:
+        assert arrived["certify"]["version"] == unfinished and arrived["certify"]["run"].path == tmp_path / "run"
+
+
+def test_litert_is_float32_alone(arrived, tmp_path):
+    job = Job(tmp_path / "run", tmp_path / "mine", OPTIONS, 99, None)
+    with pytest.raises(ExportError, match="--litert is float32 and --precision is bfloat16: leave one of them out"):
+        SavedModel(precision="bfloat16", litert=True).export(job)
+    assert arrived == {} and not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize("terms", [False, True])
+def test_a_version_of_a_model_that_has_learned_terms_says_so(terms, arrived, tmp_path, monkeypatch):
+    (tmp_path / "run").mkdir()
+    Inference(terms=terms).save(tmp_path / "run" / "inference.json")
+    monkeypatch.setattr(
+        version_folder, "write_saved_model", lambda graph, tokenizer, folder, names: (folder / "assets.extra").mkdir()
+    )
+    version = SavedModel().export(Job(tmp_path / "run", tmp_path / "mine", OPTIONS, 99, None))
+    file = version / "assets.extra" / "inference.json"
+    assert file.exists() is terms and (not terms or Inference.load(file).terms)

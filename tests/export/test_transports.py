@@ -10,9 +10,18 @@ import requests
 import tensorflow as tf
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
+from export.client import transports
 from export.client.access import Access
 from export.client.client import LONGEST_DEADLINE, ServingClient, defaults_of
-from export.client.transports import LONGEST_MESSAGE, ClientError, is_loopback, on_one_line
+from export.client.transports import (
+    LONGEST_MESSAGE,
+    ClientError,
+    GrpcTransport,
+    RestTransport,
+    decoded,
+    is_loopback,
+    on_one_line,
+)
 from keras_transformer.errors import UserError
 
 
@@ -153,3 +162,115 @@ def test_a_default_of_one_value_is_that_of_every_row_and_another_one_is_none():
     for name, values in {"beam_size": [4], "target_prefix": ["Ein"], "pair": [1, 2], "nothing": []}.items():
         signature.defaults[name].CopyFrom(tf.make_tensor_proto(values))
     assert defaults_of(signature) == {"beam_size": 4, "target_prefix": "Ein"}
+
+
+@pytest.mark.parametrize("names", [["ca"], ["certificate", "key"], ["api_key_file"]])
+@pytest.mark.parametrize("missing", ["ca", "certificate", "key", "api_key_file"])
+def test_a_file_that_cannot_be_read_is_named_before_anything_is_sent(names, missing, tmp_path):
+    for name in names:
+        (tmp_path / name).write_text("k")
+    if missing in names:
+        (tmp_path / missing).unlink()
+    with (
+        pytest.raises(UserError, match=f"{missing} cannot be read: No")
+        if missing in names
+        else contextlib.nullcontext()
+    ):
+        Access(**{name: tmp_path / name for name in names})
+
+
+def test_grpc_gets_the_authority_the_key_and_the_certificate_in_its_own_order(tmp_path, monkeypatch):
+    files = {name: tmp_path / name for name in ("ca", "certificate", "key")}
+    for name, file in files.items():
+        file.write_text(name)
+    monkeypatch.setattr(grpc, "ssl_channel_credentials", lambda *given, **named: (given, named))
+    assert Access(**files).grpc_credentials() == ((b"ca", b"key", b"certificate"), {})
+    transport = RestTransport("https://h/v1/models/m", 3, Access(**files))
+    assert transport.tls == {"verify": str(files["ca"]), "cert": (str(files["certificate"]), str(files["key"]))}
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_as_many_connections_stay_open_as_there_are_requests_at_once(scheme):
+    adapter = RestTransport(f"{scheme}://h/v1/models/m", 7, Access()).session.get_adapter(f"{scheme}://h")
+    assert adapter._pool_maxsize == 7
+
+
+@pytest.mark.parametrize("credentials", [None, "credentials"])
+@pytest.mark.parametrize("uses_proxy", [False, True])
+def test_a_channel_sends_any_size_reads_64_mib_and_asks_a_proxy_only_if_it_may(credentials, uses_proxy, monkeypatch):
+    made, insecure = [], grpc.insecure_channel
+
+    def channel(target, *given):
+        made.append((target, *given))
+        return insecure(target)
+
+    for name in ("insecure_channel", "secure_channel"):
+        monkeypatch.setattr(grpc, name, channel)
+    transport = GrpcTransport("h:1", "m", credentials, "", uses_proxy)
+    [(target, *given, options)] = made
+    assert (target, given) == ("h:1", [credentials] if credentials else [])
+    assert dict(options) == {
+        "grpc.max_receive_message_length": 64 << 20, "grpc.max_send_message_length": -1,
+        "grpc.enable_http_proxy": int(uses_proxy),
+    }  # fmt: skip
+    assert transport.scheme == ("grpcs" if credentials else "grpc")
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "name"),
+    [
+        ("grpc://h:1/a%20model/", "grpc", "a model"),
+        ("grpcs://h:1/m", "grpcs", "m"),
+        ("http://h:1/v1/models/m/", "rest", "http://h:1/v1/models/m"),
+        ("https://h:1/v1/models/m:predict", "rest", "https://h:1/v1/models/m"),
+    ],
+)
+@pytest.mark.parametrize("is_local", [False, True])
+def test_an_address_tells_how_a_model_is_asked(url, kind, name, is_local, monkeypatch):
+    monkeypatch.setattr(transports, "is_loopback", lambda host: host == "h" and is_local)
+    monkeypatch.setattr(transports, "GrpcTransport", lambda *given: ("grpc", *given))
+    monkeypatch.setattr(transports, "RestTransport", lambda *given: ("rest", *given))
+    access = types.SimpleNamespace(has_tls=False, api_key=lambda: "key", grpc_credentials=lambda: "credentials")
+    found = transports.transport_to(url, 5, access)
+    if kind == "rest":
+        assert found == ("rest", name, 5, access, not is_local)
+    else:
+        credentials = "credentials" if kind == "grpcs" else None
+        assert found == ("grpc", "h:1", name, credentials, "key", not is_local)
+
+
+def test_an_answer_that_comes_too_late_is_told_in_seconds_and_what_is_no_text_is_marked(monkeypatch):
+    transport = RestTransport("http://h/v1/models/m", 1, Access())
+    asked = []
+
+    def request(method, url, **how):
+        asked.append((method, url, how["timeout"]))
+        raise requests.exceptions.ReadTimeout("late")
+
+    monkeypatch.setattr(transport.session, "request", request)
+    with pytest.raises(ClientError, match="h/v1/models/m:predict did not answer within 2.5 seconds") as error:
+        transport.predict("serving_default", {"text": ["a"]}, 2.5)
+    assert error.value.code == "DEADLINE_EXCEEDED" and asked == [("POST", "http://h/v1/models/m:predict", 2.5)]
+    assert decoded([[b"a\xff"], 1, "b"]) == [["a\ufffd"], 1, "b"]
+
+
+def test_an_input_without_values_has_the_type_that_the_signature_wants(monkeypatch):
+    signature = SignatureDef()
+    signature.inputs["times"].dtype = tf.int32.as_datatype_enum
+    transport, asked = GrpcTransport("h:1", "m"), []
+    monkeypatch.setattr(transport, "metadata", lambda seconds: {"repeat": signature})
+    call = lambda method, request, seconds: asked.append((request, seconds)) or types.SimpleNamespace(outputs={})  # noqa: E731
+    monkeypatch.setattr(transport, "_call", call)
+    assert (
+        transport.predict(
+            "repeat",
+            {
+                "times": [],
+            },
+            7.5,
+        )
+        == {}
+    )
+    [(request, seconds)] = asked
+    assert request.inputs["times"].dtype == tf.int32.as_datatype_enum and seconds == 7.5
+    assert (request.model_spec.name, request.model_spec.signature_name) == ("m", "repeat")

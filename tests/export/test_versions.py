@@ -155,3 +155,19 @@ def test_of_two_names_of_a_number_the_plain_one_is_the_version(tmp_path, names):
 def test_a_version_is_a_number_of_ascii_digits():
     names = ["3", "007", "0", "\u0663", "\u00b2", "-1", "1.0", "", str(HIGHEST), str(HIGHEST + 1)]
     assert [name for name in names if is_number(name)] == ["3", "007", "0", str(HIGHEST)]
+
+
+def test_a_link_in_the_place_of_an_abandoned_version_is_not_followed(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "mine").touch()
+    (tmp_path / "versions").mkdir()
+    (tmp_path / "versions" / ".unfinished-1").symlink_to(tmp_path / "elsewhere")
+    os.utime(tmp_path / "elsewhere", (0, 0))
+    with unfinished_version(tmp_path / "versions"):
+        pass
+    assert names_in(tmp_path / "elsewhere") == ["mine"] and names_in(tmp_path / "versions") == [".unfinished-1"]
+
+
+def test_a_version_that_cannot_be_renamed_is_not_tried_for_ever(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        publish(tmp_path / ".unfinished-gone")
