@@ -6,33 +6,7 @@ import pytest
 
 from cluster.duplicates import REPEATED, MarkedRows, marked, unique
 from cluster.formats import JsonLines, TabLines
-
-
-class Parts:
-    """What Spark calls an RDD, as lists: with the order of keys inside a part that Spark promises."""
-
-    def __init__(self, parts):
-        self.parts = parts
-
-    def getNumPartitions(self):
-        return len(self.parts)
-
-    def mapPartitionsWithIndex(self, function):
-        return Parts([list(function(number, iter(part))) for number, part in enumerate(self.parts)])
-
-    def mapPartitions(self, function):
-        return self.mapPartitionsWithIndex(lambda number, part: function(part))
-
-    def repartitionAndSortWithinPartitions(self, count, part_of):
-        pairs = [pair for part in self.parts for pair in part]
-        random.Random(1).shuffle(pairs)  # they come from several machines
-        return Parts([sorted(pair for pair in pairs if part_of(pair[0]) % count == part) for part in range(count)])
-
-    def values(self):
-        return self.mapPartitions(lambda part: (value for _, value in part))
-
-    def zip(self, other):
-        return Parts([list(zip(*both, strict=True)) for both in zip(self.parts, other.parts, strict=True)])
+from tests.support.local_spark import Parts
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])

@@ -1,12 +1,18 @@
-"""Why a graph refuses a batch, without the names of its operations."""
+"""An export on a worker: what it is asked, with which defaults, and why it refuses a batch."""
 
 import gc
 import sys
 import types
 
+import numpy as np
 import pytest
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
-from cluster.engines import ENGINES, EXPORT, opened, reason_in
+from cluster.engines import ENGINES, EXPORT, GraphEngine, LiteEngine, Refused, defaults_in, opened, reason_in
+from cluster.errors import ClusterError
+from keras_transformer.errors import InputError
+from tests.cluster.test_works import lite_engine
 
 AROUND = "Graph execution error:\n\nDetected at node a/Assert defined at (most recent call last):\n<stack traces ...>\n"
 
@@ -40,3 +46,79 @@ def test_a_process_opens_the_export_that_spark_sent_once_whatever_parts_it_compu
     assert folders == [(f"/files/{EXPORT}", 2)]
     assert opened("", 2) is None
     gc.unfreeze()
+
+
+class Signature:
+    """A signature that returns its inputs, with the types that they have."""
+
+    structured_outputs = {"text": None, "times": None}
+    structured_input_signature = (), {
+        "text": tf.TensorSpec([None], tf.string, "text"), "times": tf.TensorSpec([None], tf.int32, "times")
+    }  # fmt: skip
+
+    def __call__(self, **inputs):
+        if inputs["times"][0] > 9:
+            raise tf.errors.InvalidArgumentError(None, None, "assertion failed: [times is too large.] [10]")
+        return inputs
+
+
+@pytest.fixture
+def engine():
+    engine = GraphEngine.__new__(GraphEngine)
+    engine._loaded = types.SimpleNamespace(signatures={"repeat": Signature(), "other": Signature()})
+    engine._defaults = {"repeat": {"times": np.array([2], np.int32)}, "other": {}}
+    engine._failures = tf.errors.InvalidArgumentError, tf.errors.ResourceExhaustedError
+    return engine
+
+
+def test_a_graph_is_asked_with_its_defaults_and_answers_in_lists(engine):
+    assert engine.call("repeat", text=["a", "b"]) == {"text": [b"a", b"b"], "times": [2]}
+    assert engine.call("repeat", text=["a"], times=[5]) == {"text": [b"a"], "times": [5]}
+    with pytest.raises(Refused, match="^times is too large.$"):
+        engine.call("repeat", text=["a"], times=[10])
+    assert engine.default("repeat", "times") == 2 and engine.has("other") and not engine.has("none")
+
+
+def test_a_signature_an_output_or_an_input_that_is_missing_is_named_beside_those_that_there_are(engine):
+    engine.require("repeat", ["text", "times"], ["times"])
+    for name, outputs in (("none", ["text"]), ("repeat", ["text", "score"])):
+        outputs_named = ", ".join(outputs)
+        with pytest.raises(
+            ClusterError, match=f"no signature {name} with the outputs {outputs_named}; .*other, repeat. Exp"
+        ):
+            engine.require(name, outputs)
+    with pytest.raises(ClusterError, match="repeat of the export has no input beem; it has times"):
+        engine.require("repeat", ["text"], ["times", "beem"])
+    engine._loaded.signatures = {}
+    with pytest.raises(ClusterError, match=r"it has the signatures \(none\)"):
+        engine.require("repeat", [])
+
+
+def test_the_defaults_of_each_signature_are_read_from_its_file(tmp_path):
+    saved = saved_model_pb2.SavedModel()
+    signatures = saved.meta_graphs.add().signature_def
+    signatures["plain"].method_name = "a"
+    signatures["with"].defaults["times"].CopyFrom(tf.make_tensor_proto([2]))
+    (tmp_path / "saved_model.pb").write_bytes(saved.SerializeToString())
+    found = defaults_in(str(tmp_path))
+    assert found["plain"] == {} and found["with"]["times"].tolist() == [2]
+
+
+@pytest.mark.slow  # the process then computes with one thread
+def test_a_folder_that_is_no_saved_model_is_refused_in_a_sentence(tmp_path):
+    (tmp_path / "saved_model.pb").write_bytes(b"no graph")
+    with pytest.raises(ClusterError, match="^The export cannot be loaded: "):
+        GraphEngine(str(tmp_path), 1)
+
+
+def test_a_litert_model_is_opened_for_so_many_threads_and_what_it_refuses_is_refused(monkeypatch):
+    made = []
+    monkeypatch.setattr("keras_transformer.lite.translator.LiteTranslator", lambda *a, **k: made.append((a, k)))
+    LiteEngine("folder", 3)
+    assert made == [(("folder",), {"threads": 3})]
+
+    def refuse(texts):
+        raise InputError("Line 1 has half of a character.")
+
+    with pytest.raises(Refused, match="^Line 1 has half"):
+        lite_engine(types.SimpleNamespace(translate=refuse)).translate(["a"])

@@ -1,49 +1,20 @@
 """Parts that are finished stay finished, and nobody's folder is overwritten."""
 
-import json
 import pathlib
 
 import pytest
 
 from cluster.errors import ClusterError
 from cluster.output import Output
+from cluster.storage import Storage
+from tests.support.local_hadoop import local_context
 
 PLAN = {"input": [["file:/in", 9, 1]], "parts": 3, "work": "Translate()"}
 
 
-class LocalFiles:
-    """`Storage` on the disk of this machine, without Spark."""
-
-    def names(self, folder):
-        path = pathlib.Path(folder)
-        return sorted(child.name for child in path.iterdir()) if path.is_dir() else []
-
-    def exists(self, path):
-        return pathlib.Path(path).exists()
-
-    def is_folder(self, path):
-        return pathlib.Path(path).is_dir()
-
-    def read_json(self, path):
-        return json.loads(pathlib.Path(path).read_text())
-
-    def write(self, path, text):
-        pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
-        pathlib.Path(path).write_text(text)
-
-    def rename(self, path, new):
-        pathlib.Path(path).rename(new)
-
-    def remove(self, path):
-        folder = pathlib.Path(path)
-        for child in sorted(folder.rglob("*"), reverse=True):
-            child.rmdir() if child.is_dir() else child.unlink()
-        folder.rmdir()
-
-
 @pytest.fixture
 def output(tmp_path):
-    output = Output(LocalFiles(), f"{tmp_path}/out/")
+    output = Output(Storage(local_context()), f"{tmp_path}/out/")
     output.begin(PLAN)
     return output
 
@@ -110,12 +81,12 @@ def test_a_folder_with_something_in_it_is_not_touched(tmp_path):
     (tmp_path / "file").touch()
     for folder, reason in ((tmp_path, "exists already"), (tmp_path / "file", "is a file")):
         with pytest.raises(ClusterError, match=reason):
-            Output(LocalFiles(), str(folder)).check(PLAN)
+            Output(Storage(local_context()), str(folder)).check(PLAN)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_an_empty_folder_is_a_new_one(tmp_path):
-    Output(LocalFiles(), str(tmp_path)).check(PLAN)
+    Output(Storage(local_context()), str(tmp_path)).check(PLAN)
     assert list(tmp_path.iterdir()) == []
 
 
