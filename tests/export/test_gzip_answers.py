@@ -64,6 +64,7 @@ def test_who_takes_gzip(value, is_taken):
     assert takes_gzip(Headers({"accept-encoding": value})) is is_taken
 
 
+@pytest.mark.slow
 def test_a_small_body_that_grows_without_end_gets_413(server):
     """400 MB of zeros in 400 KB: unpacking ends at the bound."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)

@@ -77,6 +77,7 @@ def test_tokens_that_never_come_change_nothing_however_probable():
     assert not as_numpy(together.is_cut).any()  # EOS is the most probable of those that may come
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [LONGEST, LONGEST + 1])
 def test_a_source_about_as_long_as_one_alone_may_be_has_the_same_hypotheses(tokens):
     decoder, source_ids = IncrementalDecoder(lively_transformer()), sources(tokens)

@@ -84,6 +84,7 @@ def test_stopping_early_loses_none_of_the_n_best(alpha, n_best, normalization):
         assert_same_ranking(ranking[:n_best], expected[:n_best])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beta", "normalization"), [(0.0, "gnmt"), (0.3, "gnmt"), (1.0, "gnmt"), (0.3, "tokens")])
 @pytest.mark.parametrize("n_best", [1, len(OUTPUTS)])
 def test_a_beam_as_wide_as_the_language_ranks_all_its_outputs_by_coverage_too(n_best, beta, normalization):

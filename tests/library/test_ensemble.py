@@ -62,6 +62,7 @@ def runs(tmp_path_factory):
 # the decoder
 
 
+@pytest.mark.slow
 def test_the_probability_of_a_token_is_the_mean_of_those_of_the_members():
     tokens = ops.convert_to_tensor(np.array([[5, 6], [7, 8], [9, 10], [11, 4]], "int32"))
 
@@ -86,6 +87,7 @@ def test_a_token_that_is_impossible_to_every_member_has_a_finite_logarithm():
     assert np.isfinite(as_numpy(logits)).all() and as_numpy(logits)[0, 0] == 0.0
 
 
+@pytest.mark.slow
 def test_a_model_with_itself_is_the_model():
     assert_same_hypotheses(found_by(19, 19), found_by(19))
 
@@ -126,6 +128,7 @@ def test_a_coverage_penalty_is_that_of_the_mean_coverage():
     assert_same_hypotheses(found_by(19, 19, options=covering), found_by(19, options=covering))
 
 
+@pytest.mark.slow
 def test_no_member_is_asked_for_a_position_that_it_has_not_learned():
     short = LIVELY.replace(positions="learned", max_positions=6)
     longer = LIVELY.replace(positions="learned", max_positions=8)

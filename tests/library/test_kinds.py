@@ -144,6 +144,7 @@ def test_a_saved_model_with_attention_computes_the_same(config, tmp_path):
         np.testing.assert_array_equal(loaded[name], values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize(("side", "kinds"), [("encoder", ["self"]), ("decoder", ["self", "memory"])])
 def test_each_attention_is_that_of_the_block_it_is_named_after(norm, side, kinds):

@@ -109,6 +109,7 @@ def test_a_token_that_lengthens_the_word_of_a_phrase_comes_if_there_is_room_for_
     assert allowed[B] == (room == 3) and allowed[A] and not allowed[EOS]
 
 
+@pytest.mark.slow
 def test_any_model_has_every_phrase_beside_placeholders_and_prefixes(translator):
     prefixes = ["the do", "", "", "a h", ""]
     ways = [{}, {"protect": "placeholders"}, {"prefixes": prefixes}, {"prefixes": prefixes, "protect": "placeholders"}]
@@ -123,6 +124,7 @@ def test_any_model_has_every_phrase_beside_placeholders_and_prefixes(translator)
                     assert all(translation.text.count(each) == LINES[number].count(each) for each in ("{a}", "{b}"))
 
 
+@pytest.mark.slow
 def test_a_line_without_phrases_is_translated_as_without_the_option(translator):
     alone = translator.translate(LINES)
     assert translator.translate(LINES, required=[[]] * 5) == alone

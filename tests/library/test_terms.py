@@ -94,9 +94,14 @@ def test_a_model_that_has_not_learned_terms_refuses_them(pair):
     translator = Translator(*pair)
     with pytest.raises(InputError, match="soft terms, which this model has not learned to read: leave out the flag"):
         translator.translate([""], protect=PROTECTION)
+    check_soft(False, False)
+
+
+@pytest.mark.slow
+def test_a_model_that_has_learned_terms_translates_with_them(pair):
+    translator = Translator(*pair)
     translator._inference = Inference(terms=True)
     assert len(translator.translate(["a dog", "the fox"], protect=PROTECTION)) == 2
-    check_soft(False, False)
 
 
 def test_a_list_of_words_has_no_soft_terms():

@@ -94,6 +94,7 @@ def test_a_file_with_a_frozen_layer_trains_all_weights_when_told_to(config, tmp_
     assert len(loaded.trainable_weights) == len(loaded.weights)
 
 
+@pytest.mark.slow
 @every_kind
 def test_a_frozen_model_stays_frozen_until_it_is_told_to_train(config):
     model = build_model(config)

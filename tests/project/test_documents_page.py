@@ -3,6 +3,8 @@
 import doctest
 import re
 
+import pytest
+
 from keras_transformer.commands.translate import app
 from keras_transformer.text.formats import FORMATS
 from keras_transformer.translator import Translator
@@ -11,6 +13,7 @@ from tests.support.places import ROOT
 PAGE = (ROOT / "docs" / "documents.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_its_examples_give_what_stands_below_them(pair):
     """With random weights: the laws hold for every model."""
     name = "docs/documents.md"

@@ -37,6 +37,7 @@ KEPT = {  # a call that leaves an option at its default although something of th
     "SearchOptions": {"shortlist"},
     "TokenizerConfig": {"model"},
     "Translation": {"ids"},  # of nothing
+    "ok": {"advice"},  # of what is whole
     "Translator": {"shortlist"},  # the oracle of an export with one
     "TreebankFile": {"member"},
     "_pieces": {"path"},

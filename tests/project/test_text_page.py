@@ -3,6 +3,8 @@
 import doctest
 import re
 
+import pytest
+
 from keras_transformer.commands.translate import app
 from keras_transformer.text.glossary import FLAGS
 from keras_transformer.text.spans import KINDS, Protection
@@ -12,6 +14,7 @@ from tests.support.places import ROOT
 PAGE = (ROOT / "docs" / "text.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_its_examples_give_what_stands_below_them(pair):
     """With random weights: the laws hold for every model."""
     example = doctest.DocTestParser().get_doctest(PAGE, {"translator": Translator(*pair)}, "text.md", "docs/text.md", 0)

@@ -166,6 +166,7 @@ def test_every_worker_has_the_tokenizer_that_the_chief_learns_from_its_own_shard
     assert all(letter in pieces for letter in "abcd") and "h" not in pieces.replace("<0x", "")
 
 
+@pytest.mark.slow
 def test_what_a_killed_attempt_was_making_never_becomes_the_tokenizer(tmp_path):
     """It was killed while a tokenizer replaced another one; since then the text may have changed."""
     train = Split("data.train", one_split()[0].__iter__, fingerprint=dict)
@@ -180,6 +181,7 @@ def test_what_a_killed_attempt_was_making_never_becomes_the_tokenizer(tmp_path):
     assert not unfinished.exists()
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_the_tokenizer_that_it_was_begun_with_alone(tmp_path):
     """Another one of the same size makes other words of the same ids."""
     train = Split("data.train", one_split()[0].__iter__, fingerprint=dict)
