@@ -173,7 +173,8 @@ def test_tables_have_a_column_more_for_each_score_of_the_other_translations():
     assert frequencies.title.endswith("the training text (9 pairs)") and "raw text" in lengths.title
     both = mine.tables(other)
     assert [table.heads[-1] for table in both] == ["other chrF", "other F1"]
-    assert both[0].rows[1][:5] == lengths.rows[1] and both[0].rows[1][6] == str(other.lengths[1].chrf)
+    theirs = str(other.lengths[1].bleu), str(other.lengths[1].chrf)
+    assert both[0].rows[1][:5] == lengths.rows[1] and both[0].rows[1][5:] == theirs
     assert [row[-1] for row in both[1].rows] == ["0.0", "80.0", "0.0", "0.0", "0.0", "0.0"]
 
 

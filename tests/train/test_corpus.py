@@ -174,10 +174,11 @@ def test_the_fingerprint_of_plain_files_has_nothing_but_them(tmp_path):
     }
 
 
-def test_a_missing_test_file_is_named_before_anything_is_read(tmp_path):
-    data = files(tmp_path, b"a\n", b"x\n", test=[[str(tmp_path / "none.en"), str(tmp_path / "none.de")]])
-    for load in (load_corpus, load_test_split):
-        with pytest.raises(CorpusError, match="data.test names .*none.en, but there is no such file"):
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_a_missing_file_is_named_before_anything_is_read(tmp_path, split):
+    data = files(tmp_path, b"a\n", b"x\n", **{split: [[str(tmp_path / "train.en"), str(tmp_path / "none.de")]]})
+    for load in (load_corpus, load_test_split)[: None if split == "test" else 1]:
+        with pytest.raises(CorpusError, match=f"data.{split} names .*none.de, but there is no such file"):
             load(data)
 
 

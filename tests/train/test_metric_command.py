@@ -7,7 +7,7 @@ import pytest
 
 from keras_transformer.config import ConfigError
 from keras_transformer.samples import Sample
-from train.scoring.metric_command import MetricCommand, MetricError, ProgramScore
+from train.scoring.metric_command import LONGEST_SHOWN, MetricCommand, MetricError, ProgramScore, shortened
 
 SAMPLES = [Sample("one", "eins", "ein\ns"), Sample("two", "zwei", "zwei")]
 
@@ -48,6 +48,8 @@ def test_others_are_scored_by_the_same_program_and_files_stand_where_the_command
         ("echo score: 0.8", "for each of 2 sentences; it printed score: 0.8"),
         ("""echo '{"a": "b"}'""", "it printed"),
         ("""echo '{"a": NaN}'""", "it printed"),
+        ("""echo '{"a": true}'""", "it printed {"),
+        ("echo '{}'", "it printed {}$"),
         ("echo 1; echo 2; echo 3", "it printed 1 2 3"),
         ("echo 1; echo nan", "it printed 1 nan"),
         ("true", "it printed nothing"),
@@ -69,3 +71,18 @@ def test_numbers_are_an_object_or_one_or_one_per_sentence_of_which_the_mean_is_t
 def test_a_program_that_is_not_there_is_refused_before_the_work(text):
     with pytest.raises(ConfigError, match="--metric-command"):
         MetricCommand(text)
+
+
+def test_a_program_that_cannot_be_started_is_one_sentence(tmp_path):
+    (tmp_path / "metric").write_bytes(b"\x7fELF and nothing more")
+    (tmp_path / "metric").chmod(0o755)
+    with pytest.raises(MetricError, match=f"--metric-command {tmp_path}/metric cannot be started: Exec format error"):
+        MetricCommand(f"{tmp_path}/metric").score(SAMPLES)
+
+
+def test_of_a_long_text_the_beginning_is_shown():
+    assert shortened(" a\nb ") == "a b"
+    assert (shortened("x" * LONGEST_SHOWN), shortened("x" * LONGEST_SHOWN + "y")) == (
+        "x" * LONGEST_SHOWN,
+        "x" * LONGEST_SHOWN + "...",
+    )

@@ -70,7 +70,9 @@ def test_all_numbers_of_a_range_can_be_drawn(minimum, maximum):
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"target_language": "klingon"}, "'klingon'.* it has .*de, en,.* ko,"),
+        ({"target_language": "klingon"}, "data.target_language is 'klingon'.* it has .*de, en,.* ko,"),
+        ({"source_language": "klingon"}, "data.source_language is 'klingon'"),
+        ({"shards": 9, "train_pairs": 8}, "data.shards is 9, but there are only 8 train_pairs"),
         ({"maximum": 78}, "asks for 80 pairs .* to maximum 78 there are 79 numbers"),
         ({"minimum": 5, "maximum": 4}, "there are 0 numbers"),
         ({"target_language": "en_IN", "minimum": 10**15, "maximum": 10**16}, "cannot spell .* narrow data.minimum"),

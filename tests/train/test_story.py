@@ -7,6 +7,7 @@ import pytest
 
 import train.run
 from keras_transformer.inference import TEXT
+from tests.support.places import ROOT
 
 CHECKS = {name for name in vars(train.run) if name.startswith("check_")}
 WRITES = [  # in this order: each relies on those before it, or a process that is killed between them does
@@ -79,3 +80,8 @@ def test_rules_of_cleaning_are_proposed_for_text_alone(told):
     for outputs in (TEXT, "trees"):
         names, _ = told(train.run.dry_run, outputs=outputs)
         assert ("proposal_lines" in names) is (outputs == TEXT)
+
+
+def test_everything_that_training_logs_goes_to_the_log_that_commands_show():
+    lines = [line for path in (ROOT / "train").rglob("*.py") for line in path.read_text(encoding="utf-8").splitlines()]
+    assert {line for line in lines if line.startswith("log = ")} == {'log = logging.getLogger("train")'}

@@ -6,7 +6,7 @@ import pytest
 
 from train.config.sources.tfds import TfdsData
 from train.data.corpus import CorpusError
-from train.data.prepare import load_corpus
+from train.data.prepare import load_corpus, load_test_split
 from train.data.sources import tfds
 
 
@@ -70,7 +70,10 @@ def test_the_direction_is_the_one_asked_for(folder):
 
 
 def test_an_empty_test_split_is_none(folder):
-    assert load_corpus(tfds_data(folder, test_split="")).test is None
+    data = tfds_data(folder, test_split="")
+    assert load_corpus(data).test is None
+    assert list(load_test_split(data))[0] == ("validation 1 en", "validation 1 de")
+    assert list(load_test_split(tfds_data(folder)))[0] == ("test 1 en", "test 1 de")
 
 
 @pytest.mark.parametrize(

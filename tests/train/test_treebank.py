@@ -1,5 +1,6 @@
 """Trees of the Penn format: what is left of them, how they are divided, and what is said of files that have none."""
 
+import pathlib
 import zipfile
 
 import pydantic
@@ -12,7 +13,7 @@ from train.config.sources.treebank import TreebankData
 from train.config.tokenizer import TokenizerConfig
 from train.data.corpus import CorpusError
 from train.data.prepare import load_corpus, load_test_split
-from train.data.sources.treebank import parts_of
+from train.data.sources.treebank import TreebankFile, files_of, parts_of
 from train.data.trees import category, read_trees
 from train.data.vocabulary import prepare_tokenizer
 
@@ -126,7 +127,30 @@ def test_sections_are_found_in_the_names_of_files(sections):
     assert [len(split.trees) for split in (corpus.train, corpus.validation, corpus.test)] == [6, 2, 2]
     assert list(corpus.test) == [tree.pair for tree in corpus.test.trees] and ("word4 flies") in dict(corpus.test)
     assert list(load_test_split(data)) == list(corpus.test)
-    assert "sections 00,02-03" in corpus.train.part
+    assert corpus.train.description == "6 trees: sections 00,02-03 by file name" == f"6 trees: {corpus.train.part}"
+
+
+@pytest.mark.parametrize(
+    ("path", "member", "section", "name"),
+    [
+        ("wsj/23/wsj_2315.mrg", "", "23", "wsj/23/wsj_2315.mrg"),
+        ("WSJ0001.mrg", "", "00", "WSJ0001.mrg"),
+        ("treebank.zip", "wsj/24/wsj_2400.mrg", "24", "treebank.zip, wsj/24/wsj_2400.mrg"),
+        ("wsj_2315/brown.mrg", "", None, "wsj_2315/brown.mrg"),
+        ("wsj_231.mrg", "", None, "wsj_231.mrg"),
+    ],
+)
+def test_a_file_is_of_the_section_in_its_own_name(path, member, section, name):
+    file = TreebankFile(pathlib.Path(path), member)
+    assert (file.section, file.name) == (section, name)
+
+
+def test_a_file_that_is_named_twice_is_read_once_and_files_are_in_the_order_of_their_own_names(sections):
+    again = sections / "01"
+    (sections / "00" / "z").mkdir()
+    (sections / "00" / "z" / "wsj_0499.mrg").write_text(FLIES)
+    files = files_of([str(again / "wsj_0107.mrg"), str(sections), str(again)])
+    assert [file.own_name for file in files] == [f"wsj_0{n}07.mrg" for n in range(5)] + ["wsj_0499.mrg"]
 
 
 def test_a_section_that_is_not_there_is_named_with_those_that_are(sections):
@@ -218,6 +242,9 @@ def test_files_that_cannot_be_read(tmp_path):
 def test_another_division_is_another_text(sections):
     marks = [load_corpus(treebank(sections, **change)).train.fingerprint() for change in ({}, {}, {"seed": 2})]
     assert marks[0] == marks[1] != marks[2]
+    with open(sections / "00" / "wsj_0007.mrg", "a", encoding="utf-8") as file:
+        file.write(FLIES)
+    assert load_corpus(treebank(sections)).train.fingerprint() != marks[0]
 
 
 def test_tags_may_stand_for_words(sections, tmp_path):

@@ -106,11 +106,11 @@ def test_a_damaged_file_begins_anew(output, content):
     assert kept(output) == []
 
 
-def test_what_comes_before_a_damaged_line_stays(output):
+def test_what_comes_before_a_damaged_line_stays(output, caplog):
     path = output.with_name("output.unfinished")
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:2], b"\xff\n", *lines[2:]]))
-    assert kept(output) == RESULTS[:1]
+    assert kept(output) == RESULTS[:1] and f"{path} is damaged in line 3: only the lines before it" in caplog.text
     assert path.read_bytes() == b"".join(lines[:2])
 
 
