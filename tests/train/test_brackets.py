@@ -1,13 +1,21 @@
 """Labelled bracketing scores: EVALB's own sample, its parameters one by one, and the right-branching baseline."""
 
 import json
+import types
 
 import numpy as np
 import pytest
 
 from tests.support.places import ROOT
 from train.data.trees import Tree, read_trees
-from train.scoring.brackets import BracketCounts, RightBranching, bracket_counts, bracketing_scores, rates
+from train.scoring.brackets import (
+    BracketCounts,
+    RightBranching,
+    ValidatedTrees,
+    bracket_counts,
+    bracketing_scores,
+    rates,
+)
 
 THIS_IS = "(S (A XX )A (B XX (A XX XX )A )B )S"
 # The sentences of sample.gld and sample.tst in EVALB's distribution that have a tree over the same words, and what its
@@ -50,6 +58,25 @@ def test_the_summary_of_these_sentences():
     assert scores.recall.value == pytest.approx(100 * right / expected)
     assert scores.f1.value == pytest.approx(200 * right / (found + expected))
     assert (scores.exact, scores.well_formed, scores.sentences) == (20.0, 100.0, 10)
+
+
+def test_the_scores_have_names_for_curves_and_words_for_people():
+    trees = [tree("(S (A XX )A XX )S")] * 1_234
+    brackets = bracketing_scores(trees, ["(S XX XX )S", "XX"] * 617)
+    assert brackets.plotted() == {
+        "bracketing_f1": pytest.approx(brackets.f1.value), "bracketing_precision": brackets.precision.value,
+        "bracketing_recall": brackets.recall.value, "exact_trees": brackets.exact, "well_formed": 50.0,
+    }  # fmt: skip
+    assert brackets.quality == brackets.f1.value and brackets.quality_text == f"F1 {brackets.f1}"
+    assert brackets.lines()[1:] == [
+        f"exact {brackets.exact:.2f} per cent of 1,234 trees",
+        "well-formed 50.00 per cent of the raw outputs; the others were repaired before scoring",
+    ]
+    text = types.SimpleNamespace(measured=("BLEU", "chrF"), exact=12.5, plotted=lambda: {"bleu": 1.0})
+    both = ValidatedTrees(brackets, text)
+    assert both.measured == (brackets.f1, brackets.precision, brackets.recall, "BLEU", "chrF") and both.exact == 12.5
+    assert both.plotted() == {"bleu": 1.0} | brackets.plotted()
+    assert (both.quality, both.quality_text) == (brackets.quality, brackets.quality_text)
 
 
 def test_a_sentence_of_punctuation_alone_is_neither_exact_nor_not():

@@ -61,10 +61,13 @@ def test_dropout_acts_in_a_step_and_each_step_has_masks_of_its_own():
     assert first == again != next_step
 
 
-def test_the_first_weights_follow_from_the_seed():
+def test_the_first_weights_follow_from_the_seed(caplog):
+    caplog.set_level("INFO", "train")
     first, same, other = (
         build(TINY, TrainingConfig(seed=seed), tf.distribute.get_strategy()).get_weights() for seed in (1, 1, 2)
     )
     for one, two in zip(first, same, strict=True):
         np.testing.assert_array_equal(one, two)
     assert any((one != two).any() for one, two in zip(first, other, strict=True))
+    count = sum(weight.size for weight in first)
+    assert caplog.messages == [f"{count:,} parameters; training on one CPU, float32"] * 3

@@ -67,6 +67,7 @@ def test_good_translations_get_a_high_confidence_and_bad_ones_a_low_one(folder, 
     printed = calibrate(folder.path, *files).stdout
     assert re.findall(r"50 sentences, (.*) per cent of them good", printed) == ["50.0", "100.0"]
     assert len(re.findall(r"^  0\.\d to 0\.\d +0 +- +-$", printed, re.MULTILINE)) == 9  # bins without a sentence
+    assert re.search(r"^  0\.9 to 1\.0 +50 +0\.963 +1\.000$", printed, re.MULTILINE)  # 26 / 27
 
 
 def test_the_size_of_batches_arrives(folder, monkeypatch):

@@ -29,8 +29,8 @@ def test_a_text_is_timed_from_its_first_line_to_its_last_and_what_was_cut_is_cou
 
 
 def test_the_rate_is_of_sentences_per_second():
-    timed = TimedTranslations([None] * 30, 4.0)
-    assert timed.rate == pytest.approx(7.5) and timed.line().startswith("speed 7.5 sentences/s: 4.0 s")
+    timed = TimedTranslations([None] * 30, 4.04)
+    assert timed.rate == pytest.approx(30 / 4.04) and timed.line().startswith("speed 7.4 sentences/s: 4.0 s, ")
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_of_a_long_example_the_log_has_the_beginning():
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"clean": {"source_scripts": ["Latin"]}}, "'Latin' is no script"),
+        ({"clean": {"source_scripts": ["LATIN", "Latin", "Greek"]}}, "'Greek' is no script"),
         ({"clean": {"length_ratio": 1.0}}, "greater than 1"),
         ({"clean": {"identicall": True}}, "Extra inputs"),
     ],

@@ -8,11 +8,14 @@ import os
 
 import pytest
 
+from keras_transformer.config import ConfigError
 from tests.support.places import MULTI30K_CONFIGS
 from train.config.run import load_config
 from train.config.sources.files import FilesData
+from train.config.sources.numbers import NumbersData
+from train.config.sources.treebank import TreebankData
 from train.data.corpus import CorpusError, skipped_sentence
-from train.data.files import file_stamp
+from train.data.files import check_sides, file_stamp, read_columns
 from train.data.prepare import load_corpus, load_test_split
 
 
@@ -264,3 +267,33 @@ def test_a_split_that_is_read_again_counts_its_blank_lines_again_and_once(tmp_pa
     for _ in range(2):
         assert list(split) == [("a", "x"), ("c", "z")]
         assert split.blank == [2] and split.skipped == {"empty source": 1}
+
+
+def test_the_paths_of_a_section_are_the_files_of_every_split_in_the_home_folder_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    tree = tmp_path / "wsj" / "00" / "wsj_0001.mrg"
+    tree.parent.mkdir(parents=True)
+    for path in (tree, tree.with_name("README")):
+        path.touch()
+    splits = {"train": [["~/a", "b"]], "validation": ["c"], "test": [{"files": ["d", "~/e"]}]}
+    assert [*map(str, FilesData(source="files", **splits).paths())] == [
+        f"{tmp_path}/a", "b", "c", "d", f"{tmp_path}/e",
+    ]  # fmt: skip
+    assert TreebankData(source="treebank", files=["~/wsj", "~/all.txt"]).paths() == [tree, tmp_path / "all.txt"]
+    plain = NumbersData(source="numbers")
+    assert (plain.paths(), plain.tags, plain.unfit_tokenizer, plain.beside_paths({})) == ([], (), {}, {})
+
+
+def test_two_names_of_one_file_are_one_side(tmp_path):
+    (tmp_path / "a").touch()
+    (tmp_path / "link").symlink_to("a")
+    for pair in (("a", "link"), ("link", "a"), ("a", "a")):
+        with pytest.raises(ConfigError, match="--source and --reference are both .*: name the file of each side"):
+            check_sides(*(tmp_path / name for name in pair))
+    check_sides(tmp_path / "a", tmp_path / "b")
+
+
+def test_a_line_without_a_tab_needs_no_hint(tmp_path):
+    (tmp_path / "pairs").write_text("a\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match="no tab between source and target.$"):
+        list(read_columns(tmp_path / "pairs"))

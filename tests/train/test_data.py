@@ -63,6 +63,22 @@ def test_every_source_has_a_section_and_a_reader_of_its_name():
     assert names[0] == names[1] == {section.model_fields["source"].annotation.__args__[0] for section in SOURCES}
 
 
+NAMES = {"source_language", "target_language"}
+KEYS = {  # of each source: which name files, and which may change once a run is done
+    "files": ({"train", "validation", "test"}, NAMES),
+    "numbers": (set(), set()),
+    "tfds": ({"data_dir"}, {"validation_split", "test_split"}),
+    "treebank": ({"files"}, {*NAMES, "validation_sections", "test_sections"}),
+}
+
+
+def test_keys_that_name_files_may_differ_and_others_may_change_once_a_run_is_done():
+    found = {section.model_fields["source"].annotation.__args__[0]: section for section in SOURCES}
+    assert found.keys() == KEYS.keys()
+    for name, (paths, afterwards) in KEYS.items():
+        assert (set(found[name].PATHS), set(found[name].AFTER_TRAINING)) == (paths, {"licence", *afterwards})
+
+
 @pytest.mark.slow
 def test_a_new_source_is_two_files(tmp_path):
     for folder, text in (("sections", SECTION), ("readers", READER)):

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import itertools
+import re
 import signal
 import types
 
@@ -64,7 +65,8 @@ def candidates_for(lines, is_cut=False):
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 100])
-def test_sentences_stay_in_their_order_however_many_are_translated_at_once(at_once, tmp_path):
+def test_sentences_stay_in_their_order_however_many_are_translated_at_once(at_once, tmp_path, caplog):
+    caplog.set_level("INFO", "train")
     pairs = [(f"source {n}", f"one two three {n}") for n in range(5)]
     asked = []
 
@@ -75,6 +77,8 @@ def test_sentences_stay_in_their_order_however_many_are_translated_at_once(at_on
     found = distil(pairs, candidates_of, at_once, Unfinished(tmp_path / "output", {}))
     assert found == [reference for _, reference in pairs]
     assert asked == [(n + 1, f"source {n}") for n in range(5)]
+    assert re.match("the most probable translations: BLEU 0.00.*, 0 of them the reference; ", caplog.messages[-2])
+    assert re.match("the nearest translations: BLEU 100.00.*, 5 of them the reference; ", caplog.messages[-1])
 
 
 @pytest.mark.parametrize("stopped_at", [1, 3, 5])
@@ -264,10 +268,10 @@ def test_a_run_writes_one_of_its_own_translations_of_each_sentence(files, tmp_pa
         ({"reference": "empty"}, ["2 lines", "0", "a pair is one line of each"]),
         ({"source": "empty", "reference": "void"}, ["empty", "void", "are empty"]),
         ({"reference": "source"}, ["--source and --reference are both", "name the file of each side"]),
-        ({"output": "source"}, ["--output", "is one of the files that are read"]),
-        ({"output": "distilled.de.gz"}, ["--output", "leave the .gz out"]),
-        ({"output": "none/output"}, ["--output", "there is no folder"]),
-        ({"output": "folder"}, ["--output", "it is a folder"]),
+        ({"output": "source"}, ["--output ", "is one of the files that are read"]),
+        ({"output": "distilled.de.gz"}, ["--output ", "leave the .gz out"]),
+        ({"output": "none/output"}, ["--output ", "there is no folder"]),
+        ({"output": "folder"}, ["--output ", "it is a folder"]),
         ({"output": "model.weights.h5"}, ["--output", "model.weights.h5 is a file of the run"]),
     ],
 )

@@ -19,3 +19,13 @@ def test_a_picture_has_150_points_per_inch_in_the_format_of_its_ending(tmp_path,
     figures.save(figure, tmp_path / name)
     with Image.open(tmp_path / name) as picture:
         assert (picture.format, picture.size) == ("PNG", (600, 300))
+
+
+def test_a_figure_has_axes_in_rows_and_columns_of_its_size():
+    figure, axes = figures.new_figure(3, 2, 4.0, 2.0, sharex=True)
+    assert axes.shape == (3, 2) and figure.get_size_inches().tolist() == [4.0, 2.0]
+    assert axes[0, 0].get_shared_x_axes().joined(axes[0, 0], axes[2, 1])
+
+
+def test_a_name_begins_no_formula():
+    assert figures.literal("runs/$a_$b") == r"runs/\$a_\$b"

@@ -49,6 +49,7 @@ def test_others_are_scored_by_the_same_program_and_files_stand_where_the_command
         ("""echo '{"a": "b"}'""", "it printed"),
         ("""echo '{"a": NaN}'""", "it printed"),
         ("""echo '{"a": true}'""", "it printed {"),
+        ("""echo '{"a": 1, "b": "c"}'""", "it printed {"),
         ("echo '{}'", "it printed {}$"),
         ("echo 1; echo 2; echo 3", "it printed 1 2 3"),
         ("echo 1; echo nan", "it printed 1 nan"),
@@ -56,8 +57,9 @@ def test_others_are_scored_by_the_same_program_and_files_stand_where_the_command
     ],
 )
 def test_a_program_that_gives_no_scores_is_one_sentence(program, script, sentence):
-    with pytest.raises(MetricError, match=sentence):
-        program(script).score(SAMPLES)
+    metric = program(script)
+    with pytest.raises(MetricError, match=f"^--metric-command {metric.text} .*{sentence}"):
+        metric.score(SAMPLES)
 
 
 def test_numbers_are_an_object_or_one_or_one_per_sentence_of_which_the_mean_is_taken():
@@ -67,9 +69,16 @@ def test_numbers_are_an_object_or_one_or_one_per_sentence_of_which_the_mean_is_t
     assert metric.read("0.25\n\n0.75\n", 2) == {"sh": 0.5}
 
 
-@pytest.mark.parametrize("text", ["", "no-such-program-anywhere -x", "'unclosed"])
-def test_a_program_that_is_not_there_is_refused_before_the_work(text):
-    with pytest.raises(ConfigError, match="--metric-command"):
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", ": there is no program ''"),
+        ("no-such-program-anywhere -x", ": there is no program 'no-such-program-anywhere'"),
+        ("'unclosed", " cannot be divided into words: No closing quotation"),
+    ],
+)
+def test_a_program_that_is_not_there_is_refused_before_the_work(text, why):
+    with pytest.raises(ConfigError, match=f"^--metric-command {text}{why}"):
         MetricCommand(text)
 
 

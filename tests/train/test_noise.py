@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from train.data.noise import (
@@ -45,6 +45,7 @@ def test_every_typing_mistake_of_a_word_is_made():
     assert drawn(with_typing_mistake, "a to.") == {"a ot.", "a o.", "a tto.", "a ao.", "a oo."}
 
 
+@settings(max_examples=40)
 @given(st.text(), st.integers(0, 1000))
 def test_any_text_can_be_changed_and_the_same_generator_changes_it_alike(text, seed):
     for change in DRAWN:
@@ -53,6 +54,7 @@ def test_any_text_can_be_changed_and_the_same_generator_changes_it_alike(text, s
         assert bool(first.strip()) == bool(text.strip())
 
 
+@settings(max_examples=40)
 @given(st.text())
 def test_what_a_change_does_not_apply_to_stays(text):
     rng = np.random.default_rng(1)

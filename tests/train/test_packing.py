@@ -66,6 +66,18 @@ def test_of_pairs_that_fill_a_row_alike_the_oldest_goes_first():
     assert [waiting.take_best_fit(6, 6) for _ in range(5)] == [1, 3, 0, 2, None]
 
 
+def test_rows_begin_with_the_pair_that_has_waited_longest():
+    waiting = _Waiting([(3, 3), (5, 5), (4, 4)], longest_source=10)
+    waiting.add(0, 3)
+    assert waiting.take_best_fit(3, 3) == 0 and [waiting.take_oldest() for _ in range(2)] == [1, 2]
+
+
+def test_a_short_source_with_a_long_target_may_fill_most():
+    waiting = _Waiting([(5, 1), (4, 6)], longest_source=10)
+    waiting.add(0, 2)
+    assert [waiting.take_best_fit(6, 6) for _ in range(3)] == [1, 0, None]
+
+
 def test_of_lengths_that_fill_a_row_alike_the_longest_source_goes_first():
     waiting = _Waiting([(3, 5), (5, 3), (4, 4)], longest_source=10)
     waiting.add(0, 3)

@@ -5,6 +5,7 @@ import json
 import types
 
 import pytest
+from matplotlib.colors import to_hex
 from PIL import Image
 
 from keras_transformer.bleu import tokenised_bleu
@@ -14,6 +15,8 @@ from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
 from train.scoring import scorecard_plot
 from train.scoring.breakdown import WordCounts, words_of
 from train.scoring.card import TimedTranslations, translate_timed
+from train.scoring.figures import BLUE, GREEN, ORANGE, new_figure
+from train.scoring.metric_command import ProgramScore
 from train.scoring.scorecard import LOWERCASE_NOTE, Evaluator
 from train.scoring.scorecard_plot import plot_scorecard
 from train.scoring.tables import INTERVAL_NOTE
@@ -37,6 +40,27 @@ def test_the_lines_are_scores_then_speed_then_tables(cards):
     assert lines[7].startswith("speed 2.0 sentences/s: 2.0 s")
     titles = [line for line in lines if line.endswith(":")]
     assert len(titles) == 2 and "the training text (4 pairs)" in titles[1]
+
+
+def test_scores_tables_comparison_and_sentences_are_divided_by_empty_lines(cards):
+    card = dataclasses.replace(cards[1], by_programs=(ProgramScore("comet", 0.5, "comet-score"),))
+    (first, second), comparison = card.tables(), card.comparison
+    scores = [*card.scores.lines(), "comet 0.5000  by comet-score", *card.notes(), card.timed.line()]
+    tables = [first.lines(), second.lines(), comparison.table().lines(), comparison.sentences()]
+    assert card.lines() == [*scores, *(line for lines in tables for line in ["", *lines])]
+    assert card.as_json()["by_programs"] == [card.by_programs[0]._asdict()]
+    assert [each.ours for each in comparison.differences] == pytest.approx(
+        [each.value for each in card.scores.measured]
+    )
+
+
+def test_what_comes_through_is_a_table_of_its_kinds():
+    samples = [Sample("buy 12 and 34 now", "kauf 12 und 34 jetzt", "kauf 12 und jetzt")]
+    card = Evaluator("de", COUNTED).scorecard(TimedTranslations(samples, 1.0))
+    *_, table = card.tables()
+    assert (table.title, table.heads) == ("What came through", ("kind", "in sources", "in translations", "per cent"))
+    ((kind, *cells),) = table.rows
+    assert cells == ["2", "1", "50.0"] and card.details()["survived"] == {kind: card.survived[kind]._asdict()}
 
 
 def test_outputs_that_were_cut_are_counted_if_there_are_any(cards):
@@ -179,6 +203,35 @@ def test_every_score_is_a_point_with_its_interval(monkeypatch, cards):
         assert point.get_xdata().tolist() == [found.value]
         ends = interval.get_segments()[0][:, 0].tolist()
         assert ends == pytest.approx([found.value - found.margin, found.value + found.margin])
+
+
+def test_scores_stand_from_the_top_down_with_the_difference_to_the_others(monkeypatch, cards):
+    axis = panels(monkeypatch, cards[1]).axes[0]
+    measured, found = cards[1].scores.measured, cards[1].comparison.differences
+    assert axis.get_ylim() == (len(measured) - 0.5, -0.5)
+    assert [text.get_text() for text in axis.get_yticklabels()] == [
+        f"{own.name} {own}\n{own.form}\n{each.ours - each.theirs:+.2f} (p {each.p_value:.4f})"
+        for own, each in zip(measured, found, strict=True)
+    ]
+    marks = [line.get_xdata()[0] for line in axis.get_lines() if line.get_marker() == "D"]
+    assert marks == [each.theirs for each in found]
+
+
+@pytest.mark.parametrize(
+    ("others", "colours"), [(None, [GREEN]), ([0.0, 0.0], [BLUE, ORANGE]), ([0.0, 40.0], [BLUE, ORANGE])]
+)
+def test_bars_are_green_alone_and_blue_beside_others_and_some_height_sets_the_scale(others, colours):
+    _, (axis, empty) = new_figure(2, 1, 4, 4)
+    scorecard_plot.draw_bars(axis, ["a", "b"], [30.0, 0.0], others)
+    assert [to_hex(bars[0].get_facecolor()).upper() for bars in axis.containers] == colours
+    assert axis.get_ylim()[1] < 50
+    scorecard_plot.draw_bars(empty, ["a", "b"], [0.0, 0.0], others and [0.0, 0.0])
+    assert empty.get_ylim() == (0, 100)
+
+
+def test_the_name_of_a_bin_is_shortened():
+    names = {"0": "0", "up to 5": "0-5", "6 to 10": "6-10", "1,000 and more": "1,000+"}
+    assert {name: scorecard_plot.short(name) for name in names} == names
 
 
 def test_a_bar_of_an_undefined_score_is_not_a_number(monkeypatch):

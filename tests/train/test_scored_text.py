@@ -56,6 +56,15 @@ def test_pairs_without_text_are_left_out_aloud(scored, caplog):
     assert "not counted: 1 empty source, 1 empty target (lines 2, 4)" in warning
 
 
+@pytest.mark.parametrize(("blank", "named"), [(10, "8, 9, 10)"), (11, "9, 10, ...)")])
+def test_of_many_pairs_without_text_the_first_ten_are_named(tmp_path, caplog, blank, named):
+    for name, line in (("en", ""), ("de", "x")):
+        (tmp_path / name).write_text(f"{line}\n" * blank + "a\n", encoding="utf-8")
+    scored = ScoredText.of_run(None, (tmp_path / "en", tmp_path / "de"))
+    assert scored.blank == frozenset(range(1, blank + 1)) and scored.pairs == [("a", "a")]
+    assert f"{blank} empty source (lines 1, 2, " in caplog.text and named in caplog.text
+
+
 def test_files_of_translations_have_the_lines_of_the_text(scored, tmp_path):
     assert scored.written(["A", "C"]) == ["A", "", "C", ""]
     (tmp_path / "theirs").write_text("A\nwhatever\nC\n\n", encoding="utf-8")

@@ -192,7 +192,7 @@ def test_a_batch_larger_than_an_epoch_is_refused_with_the_largest_that_fits():
     training = TRAINING.model_copy(update={"tokens_per_batch": 32 * 1000})
     with pytest.raises(ConfigError) as error:
         packed_batches(EncodedShards([corpus]), training, 1, ONLY_WORKER)
-    assert "training.tokens_per_batch 32000 takes 1000 rows" in str(error.value)
+    assert "training.tokens_per_batch 32000 takes 1000 rows per batch, but the training text fills" in str(error.value)
     largest = int(re.search(r"at most (\d+)", str(error.value))[1])
     for tokens, fits in ((largest, True), (largest + 32, False)):
         training = TRAINING.model_copy(update={"tokens_per_batch": tokens})
@@ -204,7 +204,7 @@ def test_a_batch_larger_than_an_epoch_is_refused_with_the_largest_that_fits():
 def test_a_batch_larger_than_an_epoch_of_the_smallest_shard_is_refused():
     shards = [copying_pairs(200), copying_pairs(40)]
     training = TRAINING.model_copy(update={"tokens_per_batch": 32 * 1000})
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(ConfigError, match="but the smallest of 2 shards fills only") as error:
         packed_batches(EncodedShards(shards), training, 2, ONLY_WORKER)
     largest = int(re.search(r"at most (\d+)", str(error.value))[1])
     training = TRAINING.model_copy(update={"tokens_per_batch": largest})

@@ -6,11 +6,18 @@ import pytest
 import sacrebleu
 
 from keras_transformer.bleu import CHRF, LOWER_BLEU, RAW_BLEU, tokenised_bleu
+from keras_transformer.commands.console import on_one_line
 from keras_transformer.config import ConfigError
 from tests.support.processes import python
 from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
 from train.scoring import significance
-from train.scoring.significance import check_paired_test, differences, largest_differences
+from train.scoring.significance import (
+    LineDifference,
+    check_paired_test,
+    differences,
+    largest_differences,
+    least_p_value,
+)
 
 
 @pytest.mark.slow
@@ -146,3 +153,18 @@ def test_there_are_at_most_as_many_as_asked_for_and_none_of_equal_chrf():
     assert [line.line for line in largest_differences(SAMPLES, OTHERS, count=1)] == [3]
     assert largest_differences(SAMPLES, TRANSLATIONS) == []
     assert largest_differences([("a", "bcd", "x")], ["y"]) == []  # both share nothing with the reference
+
+
+def test_sentences_that_differ_bound_the_p_value():
+    assert [least_p_value(differing) for differing in (1, 2, 3, 11)] == [1.0, 0.5, 0.25, 2.0**-10]
+
+
+def test_a_sentence_is_printed_with_both_translations_on_lines_of_their_own():
+    difference = LineDifference(7, "a\nsource", "a\treference", "ours\n", "theirs", 12.34, 100.0)
+    assert difference.printed() == [
+        "  sentence 7",
+        f"    source            {on_one_line(difference.source)}",
+        f"    reference         {on_one_line(difference.reference)}",
+        f"    this   chrF  12.3 {on_one_line(difference.ours)}",
+        "    other  chrF 100.0 theirs",
+    ]

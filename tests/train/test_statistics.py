@@ -9,6 +9,7 @@ import pytest
 from train.config.sources.files import FilesData
 from train.config.sources.numbers import NumbersData
 from train.config.sources.tfds import TfdsData
+from train.config.sources.treebank import TreebankData
 from train.data import statistics as corpus_statistics
 from train.data.encoding import EncodedPairs, EncodedShards, Sentences
 from train.data.statistics import data_table, length_sentence, piece_counts, vocabulary_rows
@@ -50,7 +51,11 @@ def test_the_vocabulary_has_pieces_in_use_and_bytes(monkeypatch):
 @pytest.mark.parametrize(
     ("config", "text"),
     [
-        (NumbersData(source="numbers", maximum=9_999), "numbers from 0 to 9,999, spelled out by num2words"),
+        (
+            NumbersData(source="numbers", minimum=-1_000, maximum=9_999),
+            "numbers from -1,000 to 9,999, spelled out by num2words",
+        ),
+        (TreebankData(source="treebank", files=["a.mrg", "b.zip"]), "trees of a.mrg, b.zip"),
         (FilesData(source="files", train=[["a.en", "a.de"], "b.tsv"], validation=["v"]), "a.en and a.de, b.tsv"),
         (
             FilesData(

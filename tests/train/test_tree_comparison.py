@@ -8,7 +8,7 @@ import pytest
 from train.data.trees import read_trees
 from train.scoring.brackets import counts_of, rates
 from train.scoring.significance import PAIRED_TESTS
-from train.scoring.tree_comparison import bracket_differences, compare_trees, resampled
+from train.scoring.tree_comparison import bracket_differences, compare_trees, largest_tree_differences, resampled
 
 GOLD, FLAT = "(S (NP XX XX )NP (VP XX )VP XX )S", "(S XX XX XX XX )S"
 TREES = list(
@@ -101,6 +101,15 @@ def test_the_trees_that_differ_most_are_shown_with_the_treebanks():
 def test_of_many_trees_that_differ_the_first_ten_are_shown():
     found = compare_trees("other", TREES * 2, [GOLD] * 18, [FLAT] * 18)
     assert [one.line for one in found.lines] == list(range(1, 11))
+    counts = counts_of(TREES, [GOLD] * 9), counts_of(TREES, [FLAT] * 9)
+    first, second = largest_tree_differences(TREES, [GOLD] * 9, [FLAT] * 9, *counts, count=2)
+    assert (first.line, second.line) == (1, 2)
+    assert first.printed() == [
+        "  tree 1",
+        "    treebank        (S (NP (DT the) (NNS dogs)) (VP (VBP bark)) (. .))",
+        "    this   F1 100.0 (S (NP (DT the) (NNS dogs)) (VP (VBP bark)) (. .))",
+        "    other  F1  50.0 (S (DT the) (NNS dogs) (VBP bark) (. .))",
+    ]
 
 
 @pytest.mark.parametrize("paired_test", ["bootstrap", "randomization"])

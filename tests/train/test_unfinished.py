@@ -115,5 +115,6 @@ def test_what_comes_before_a_damaged_line_stays(output, caplog):
 
 
 def test_nothing_is_left_when_the_output_is_written(output):
-    Unfinished(output, OF).finish()
-    assert list(output.parent.iterdir()) == []
+    work = Unfinished(output, OF)
+    work.finish()
+    assert list(output.parent.iterdir()) == [] and work._file.closed

@@ -1,19 +1,44 @@
 """The tokenizer of a run: which text it is learned from, and what is found in a run folder."""
 
 import logging
+import pathlib
 
 import pytest
 
+from keras_transformer import tokenizer as tokenizers
 from keras_transformer.config import ConfigError
 from keras_transformer.run_folder import RunFolder
-from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
+from keras_transformer.tokenizer import Tokenizer, TokenizerError
 from tests.support.segmentation import drawn_by
 from tests.support.wire import Wire
 from train.config.tokenizer import TokenizerConfig
 from train.data.corpus import Corpus, Split
-from train.data.vocabulary import evenly_spaced, learn_tokenizer, prepare_tokenizer, share_tokenizer
+from train.data.vocabulary import (
+    evenly_spaced,
+    learn_tokenizer,
+    prepare_tokenizer,
+    share_tokenizer,
+    tokenizer_on_trial,
+)
 from train.workers.tf_config import Worker
 from train.workers.workers import Workers
+
+TRAINED = {}  # from text and options to the content of a tokenizer
+
+
+def train_once(texts, path, *how, **named):
+    """`train_tokenizer`, which takes most of the time here; the same one is trained once."""
+    texts = list(texts)
+    key = repr((texts, how, sorted(named.items())))
+    if key not in TRAINED:
+        tokenizers.train_tokenizer(texts, path, *how, **named)
+        TRAINED[key] = pathlib.Path(path).read_bytes()
+    pathlib.Path(path).write_bytes(TRAINED[key])
+
+
+@pytest.fixture(autouse=True)
+def trained_once(monkeypatch):
+    monkeypatch.setattr("train.data.vocabulary.train_tokenizer", train_once)
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 16, 17, 1_000])
@@ -46,7 +71,7 @@ def test_a_tokenizer_is_learned_from_both_sides_of_all_splits(tmp_path):
 
 
 def test_the_configured_model_is_copied_and_needs_no_text(tmp_path):
-    train_tokenizer(["some other words"], tmp_path / "given.model", 275)
+    train_once(["some other words"], tmp_path / "given.model", 275)
     config = TokenizerConfig(model=str(tmp_path / "given.model"))
     tokenizer = prepare_tokenizer(config, [], tmp_path / "tokenizer.model")
     assert (tmp_path / "tokenizer.model").read_bytes() == (tmp_path / "given.model").read_bytes()
@@ -55,7 +80,7 @@ def test_the_configured_model_is_copied_and_needs_no_text(tmp_path):
 
 @pytest.mark.parametrize("is_there", [False, True])
 def test_a_number_of_pieces_that_the_configured_model_does_not_have_is_refused(tmp_path, is_there):
-    train_tokenizer(["some other words"], tmp_path / "given.model", 275)
+    train_once(["some other words"], tmp_path / "given.model", 275)
     path, given = tmp_path / "tokenizer.model", str(tmp_path / "given.model")
     if is_there:
         prepare_tokenizer(TokenizerConfig(model=given, vocab_size=275), [], path)
@@ -66,7 +91,7 @@ def test_a_number_of_pieces_that_the_configured_model_does_not_have_is_refused(t
 
 @pytest.mark.parametrize("key", ["lowercase", "dummy_prefix"])
 def test_a_given_tokenizer_cannot_be_asked_to_be_trained_otherwise(tmp_path, key):
-    train_tokenizer(["some other words"], tmp_path / "given.model", 275)
+    train_once(["some other words"], tmp_path / "given.model", 275)
     config = TokenizerConfig(model=str(tmp_path / "given.model"), **{key: True})
     with pytest.raises(ConfigError, match=f"tokenizer.{key} is for a tokenizer that is trained, .*given.model: leave"):
         prepare_tokenizer(config, [], tmp_path / "tokenizer.model")
@@ -82,7 +107,7 @@ def test_a_tokenizer_is_trained_as_the_configuration_asks(tmp_path):
 
 
 def test_a_tokenizer_of_another_case_than_the_configuration_asks_is_refused(tmp_path):
-    train_tokenizer(["some other words"], tmp_path / "tokenizer.model", 275)
+    train_once(["some other words"], tmp_path / "tokenizer.model", 275)
     config = TokenizerConfig(vocab_size=275, lowercase=True)
     with pytest.raises(ConfigError, match="tokenizer.lowercase is true, but .*tokenizer.model was not trained so"):
         prepare_tokenizer(config, [], tmp_path / "tokenizer.model")
@@ -90,7 +115,7 @@ def test_a_tokenizer_of_another_case_than_the_configuration_asks_is_refused(tmp_
 
 def test_a_tokenizer_keeps_its_normalization_and_another_one_that_is_asked_for_is_refused(tmp_path):
     plain, given = tmp_path / "plain.model", str(tmp_path / "plain.model")
-    train_tokenizer(["some other words"], plain, 275, normalization="identity")
+    train_once(["some other words"], plain, 275, normalization="identity")
     for config in (TokenizerConfig(vocab_size=275), TokenizerConfig(model=given)):
         assert prepare_tokenizer(config, [], plain).normalization == "identity"
     for config, path in (
@@ -141,7 +166,7 @@ def test_tags_are_pieces_of_a_learned_tokenizer_and_a_tokenizer_that_divides_one
 
 
 def test_the_tokenizer_of_an_attempt_without_a_checkpoint_is_made_anew(tmp_path):
-    train_tokenizer(["some other words"], tmp_path / "given.model", 275)
+    train_once(["some other words"], tmp_path / "given.model", 275)
     train = Split("data.train", one_split()[0].__iter__, fingerprint=dict)
     corpus, alone = Corpus(train, None, None, "en", "de"), Workers(None)
     given, folder = TokenizerConfig(model=str(tmp_path / "given.model")), RunFolder(tmp_path / "run")
@@ -166,6 +191,24 @@ def test_every_worker_has_the_tokenizer_that_the_chief_learns_from_its_own_shard
     assert all(letter in pieces for letter in "abcd") and "h" not in pieces.replace("<0x", "")
 
 
+def test_on_trial_a_run_has_the_tokenizer_it_goes_on_with_or_one_that_leaves_no_file(tmp_path):
+    train = Split("data.train", one_split()[0].__iter__, fingerprint=dict)
+    corpus, folder, config = Corpus(train, None, None, "en", "de"), RunFolder(tmp_path), TokenizerConfig(vocab_size=275)
+    folder.checkpoints.mkdir()
+    train_once(["some other words"], folder.tokenizer, 275)
+    other = folder.tokenizer.read_bytes()
+    learned = tokenizer_on_trial(config, corpus, folder, Worker(0, 1))
+    assert learned.model_bytes != other and sorted(path.name for path in tmp_path.iterdir()) == [
+        "checkpoints", "tokenizer.model",
+    ]  # fmt: skip
+    folder.keep_tokenizer_sum()
+    (folder.checkpoints / "step-00000010.npz").touch()
+    assert tokenizer_on_trial(config, corpus, folder, Worker(0, 1)).model_bytes == other
+    folder.tokenizer.write_bytes(learned.model_bytes)
+    with pytest.raises(ConfigError, match="is not the tokenizer that the weights were trained with"):
+        tokenizer_on_trial(config, corpus, folder, Worker(0, 1))
+
+
 @pytest.mark.slow
 def test_what_a_killed_attempt_was_making_never_becomes_the_tokenizer(tmp_path):
     """It was killed while a tokenizer replaced another one; since then the text may have changed."""
@@ -175,7 +218,7 @@ def test_what_a_killed_attempt_was_making_never_becomes_the_tokenizer(tmp_path):
     folder.checkpoints.mkdir(parents=True)
     expected = share_tokenizer(config, corpus, folder, alone).model_bytes
     unfinished = folder.tokenizer.with_name("tokenizer.model.new")
-    train_tokenizer(["some other words"], unfinished, 275)
+    train_once(["some other words"], unfinished, 275)
     assert unfinished.read_bytes() != expected
     assert share_tokenizer(config, corpus, folder, alone).model_bytes == expected
     assert not unfinished.exists()
@@ -195,7 +238,7 @@ def test_a_run_goes_on_with_the_tokenizer_that_it_was_begun_with_alone(tmp_path)
     folder.tokenizer.unlink()  # it is learned again, and the same
     share_tokenizer(config, corpus, folder, alone)
     assert folder.tokenizer.read_bytes() == own
-    train_tokenizer(["some other words"], folder.tokenizer, 275)
+    train_once(["some other words"], folder.tokenizer, 275)
     with pytest.raises(ConfigError, match="is not the tokenizer that the weights were trained with.*SHA-256"):
         share_tokenizer(config, corpus, folder, alone)
     for checkpoint in folder.checkpoints.iterdir():
