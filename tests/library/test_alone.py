@@ -77,6 +77,12 @@ def test_tokens_that_never_come_change_nothing_however_probable():
     assert not as_numpy(together.is_cut).any()  # EOS is the most probable of those that may come
 
 
+def test_learned_positions_bound_the_output_of_a_sentence_alone():
+    decoder = IncrementalDecoder(lively_transformer(CONFIGS["learned_positions"]))
+    together = assert_alone_as_in_a_batch(decoder, BEAM, sources(4))
+    assert np.sum(as_numpy(together.ids) != PAD, axis=2).max() == CONFIGS["learned_positions"].max_positions
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("tokens", [LONGEST, LONGEST + 1])
 def test_a_source_about_as_long_as_one_alone_may_be_has_the_same_hypotheses(tokens):

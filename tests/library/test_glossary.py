@@ -49,13 +49,14 @@ def test_a_regular_expression_may_write_its_groups_into_the_target():
     [
         ("dog\tHund\n\tKatze", r"terms.tsv, line 2 has an empty term: give both"),
         ("dog\t ", r"line 1 has an empty translation"),
-        ("dog", r"line 1 has no tab: give a term, a tab and its translation"),
+        ("\n" * 999 + "dog", r"terms.tsv, line 1,000 has no tab: give a term, a tab and its translation"),
         ("a\tb\tcase\tx", r"line 1 has 4 columns: give a term"),
         ("dog\tHund\tCase", r"line 1 has the flag 'Case'; it may have case, part, regex, soft"),
         ("dog\tHund\n\nDog\tKöter", r"line 3 translates 'Dog' as 'Köter', and terms.tsv, line 1 as 'Hund': keep one"),
         ("(\tx\tregex", r"line 1 has '\(', which is no regular expression: missing \)"),
         ("(a)\t\\2\tregex", r"line 1 has '\(a\)', which is no regular expression: no such group"),
         ("a" * 201 + "\tx\tregex", r"line 1 has a regular expression of 201 characters; at most 200"),
+        ("a{99999999999999999999}\tx\tregex", r"line 1 has .*, which is no regular expression: "),
         ("a" * 1001 + "\tx", r"line 1 has a term of 1,001 characters; at most 1,000"),
     ],
 )
@@ -83,7 +84,7 @@ def test_regular_expressions_are_bounded_in_number_and_together_in_time(monkeypa
 
 def test_a_regular_expression_that_hangs_is_stopped():
     pattern = Term("(x+x+)+y", "z", ("regex", "part"))
-    with pytest.raises(InputError, match="took longer than 0.1 s for the line"):
+    with pytest.raises(InputError, match=f"took longer than 0.1 s for the line {'x' * 60!r}: write it"):
         found("x" * 5000 + "z", pattern)
 
 
@@ -105,7 +106,33 @@ def test_words_have_their_own_flags_beside_those_of_all():
     assert [match[:3] for match in words.matches("apples Apples Pears")] == [(7, 12, "Apple")]
 
 
-@pytest.mark.parametrize("terms", [[("dog", "Hund")], {"dog": "Hund"}, Term("dog", "Hund"), [Term(None, "Hund")]])
+@pytest.mark.parametrize(
+    "terms", [[("dog", "Hund")], {"dog": "Hund"}, Term("dog", "Hund"), [Term(None, "Hund")], [Term("dog", None)]]
+)
 def test_what_is_no_term_is_refused(terms):
     with pytest.raises(TypeError, match="Term 1 must be a Term of two texts, such as Term"):
         Glossary(terms)
+
+
+def test_a_term_may_have_as_many_characters_as_its_bound_and_is_not_blank():
+    assert Glossary([Term("a" * 1000, "b" * 1000), Term("a" * 200, "b", ("regex",))]).terms
+    for blank, what in (Term(" ", "x"), "term"), (Term("x", "\t"), "translation"):
+        with pytest.raises(InputError, match=f"Term 1 has an empty {what}: give both"):
+            Glossary([blank])
+
+
+def test_a_regular_expression_matches_in_its_case_if_asked_to_and_never_nothing():
+    assert found("Dog dog", Term("dog", "x", ("regex", "case"))) == [("dog", "x")]
+    assert found("ab", Term("x*", "y", ("regex", "part"))) == []
+
+
+def test_words_to_keep_are_as_written_if_their_case_counts_and_all_names_stay_with_their_terms():
+    words = Glossary.of_words(["Apple\tcase", "Pear", "", "Fig"], "words.txt", ())
+    assert [term.target for term in words.terms] == ["Apple", "pear", "fig"]
+    assert words.names == ["words.txt, line 1", "words.txt, line 2", "words.txt, line 4"]
+    with pytest.raises(
+        InputError, match=r"more.txt, line 1 translates 'fig' as 'Feige', and words.txt, line 4 as 'fig'"
+    ):
+        words.joined(Glossary.of_lines(["fig\tFeige"], "more.txt"))
+    with pytest.raises(InputError, match="words.txt, line 1,000 has the flag 'soft', which is for terms with a transl"):
+        Glossary.of_words([""] * 999 + ["a\tsoft"], "words.txt")

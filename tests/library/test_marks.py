@@ -90,6 +90,8 @@ def test_elements_of_xliff_are_too_and_halves_that_belong_together(source, expec
         (['<bpt id="1">', '<ept id="1">'], {0: 1}),
         (['<sc id="1"/>', '<ec id="2" startRef="1"/>'], {0: 1}),
         (['<bx id="1" rid="7"/>', '<ex id="1" rid="8"/>'], {}),
+        (['<bpt id="a b">', '<ept id="a c">'], {}),
+        (["<b> ", "<br>", "<b/>", "<ph id='1'>{0}</ph>", "<!-- </b> -->", "\n</b>"], {0: 5}),
     ],
 )
 def test_halves_of_a_pair_are_known_by_their_common_attribute(halves, pairs):
@@ -156,3 +158,9 @@ def test_pairs_that_reach_over_sentences_nest_as_well_as_before(pieces, alignmen
     result = translated(text, alignment=lambda line: alignment)
     assert sorted(re.findall("<.*?>", result)) == sorted(re.findall("<.*?>", text))
     ElementTree.fromstring(result)
+
+
+def test_a_sign_beside_white_space_at_an_end_stands_at_that_end():
+    signs = {name: with_signs("", [(0, name)]) for name in ("<b>",)}
+    for text, place in (("{} a", 0), (" {}a", 0), ("a {}", 1), ("a{} ", 1), ("a {}b", 2)):
+        assert taken_apart(text.format(signs["<b>"]))[1] == {0: place}

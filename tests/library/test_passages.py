@@ -1,10 +1,13 @@
 """Passages: where a sentence begins and ends in what is written, and where its marks go in a translation."""
 
+import itertools
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.text.passages import (
+    LINE_BREAK,
     Line,
     Mark,
     Passage,
@@ -39,6 +42,11 @@ def test_a_line_and_its_marks_are_all_that_is_written_between_its_ends(tokens, d
     end = data.draw(st.integers(start, len(passage.text)))
     if not (sentence := passage.text[start:end]) or sentence != sentence.strip():
         return
+    places = list(itertools.accumulate(len(token.text) for token in tokens))
+    tags = [place for place, token in zip(places, tokens, strict=True) if not token.text]
+    breaks = [found.span() for found in LINE_BREAK.finditer(passage.text)]
+    if any(first < tag < last for tag in tags for first, last in breaks):
+        return  # a tag in the white space around a line break stands behind it
     line = passage.line(start, end)
     raw = passage.raw[line.raw_start : line.raw_end]
     assert put_back(line, lambda text: text.replace("&", "&amp;")) == raw
@@ -120,3 +128,21 @@ def test_a_mark_that_stands_alone_takes_one_of_the_spaces_with_it():
     assert (line.text, line.marks) == ("a b", (Mark(2, 0, "<x/> "),))
     two = [*tokens[:2], Token("<y/>", "", True), tokens[2]]
     assert Passage(two).line(0, 4).text == "a  b"  # together, they are a pair around nothing
+
+
+def test_a_place_in_the_text_is_one_in_what_is_written():
+    passage = Passage([Token("<i>", "", True), Token("&fjlig;", "fj"), Token("a", "a"), Token("</i>", "", True)])
+    assert [passage.raw_start(place) for place in range(4)] == [3, 10, 10, 15]
+    assert [passage.raw_end(place) for place in range(4)] == [0, 10, 10, 11]
+
+
+def test_each_mark_that_stands_alone_takes_a_space_and_the_later_ones_move():
+    tokens = [
+        Token("a ", "a "),
+        Token("<x/>", "", True),
+        Token(" b ", " b "),
+        Token("<y/>", "", True),
+        Token(" c", " c"),
+    ]
+    line = Passage(tokens).line(0, 7)
+    assert (line.text, line.marks) == ("a b c", (Mark(2, 0, "<x/> "), Mark(4, 0, "<y/> ")))

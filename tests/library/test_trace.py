@@ -10,15 +10,42 @@ from keras_transformer.decoding.forced import ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER, length_penalty
 from keras_transformer.decoding.search import search
+from keras_transformer.decoding.short_vocabulary import ShortlistTable
 from keras_transformer.decoding.state import Candidates
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.decoding.trace import DROPPED, looked_at, traced_search
 from keras_transformer.tokens import EOS, PAD, SPECIAL
+from tests.support.models import LIVELY, lively_transformer
 from tests.support.runs import SENTENCES
 
-pytestmark = pytest.mark.slow
-
 OPTIONS = SearchOptions(beam_size=3, extra_length=6, n_best=3)
+
+
+LISTS = np.array([[piece, 13] for piece in range(LIVELY.vocab_size)], np.int32)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"rules": {"limits": tf.constant([3])}},
+        {"rules": {"prefixes": tf.constant([[9, 8]])}},
+        {"shortlist": ShortlistTable(tf.constant(LISTS), tf.constant([0, 1, 2, 3]))},
+    ],
+    ids=["free", "limited", "begun", "listed"],
+)
+def test_a_trace_has_the_rules_and_the_shortlist_of_its_search(how):
+    options = SearchOptions(beam_size=2, n_best=2, extra_length=2)
+    decoder, source_ids = IncrementalDecoder(lively_transformer()), np.array([[6, 5, EOS]], np.int32)
+    (ids, scores, _), seen = traced_search(decoder, source_ids, options, **how)
+    expected = search(decoder, source_ids, options, False, **how)
+    np.testing.assert_array_equal(ids, expected.ids[:, :, : ids.shape[2]])
+    np.testing.assert_allclose(scores, expected.scores, rtol=1e-5)
+    assert min(seen.log_probs.numpy()) > NEVER / 2
+    seen = type(seen)(*(leaf.numpy() for leaf in seen))
+    kept = dict.fromkeys(path for path in paths_in(seen))
+    found = [tuple(token for token in row if token != PAD) for row in ids.numpy()[0].tolist()]
+    assert set(found) <= set(kept)
 
 
 def source_of(pair, sentence):
@@ -52,6 +79,7 @@ def traces(pair):
     return [(ids, scores, type(seen)(*(leaf.numpy() for leaf in seen))) for (ids, scores, _), seen in found]
 
 
+@pytest.mark.slow
 def test_it_finds_what_the_search_finds(pair, traces):
     decoder = IncrementalDecoder(pair[0])
     for sentence, (ids, scores, _) in zip(SENTENCES, traces, strict=False):
@@ -62,6 +90,7 @@ def test_it_finds_what_the_search_finds(pair, traces):
         np.testing.assert_allclose(scores, expected.scores, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_every_log_probability_is_the_models(pair, traces):
     forced = ForcedDecoder(pair[0])
     for sentence, (*_, seen) in zip(SENTENCES, traces, strict=False):
@@ -73,6 +102,7 @@ def test_every_log_probability_is_the_models(pair, traces):
         np.testing.assert_allclose(seen.log_probs, np.sum(expected, axis=1), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_every_finished_hypothesis_is_a_path_of_the_tree(traces):
     for ids, scores, seen in traces:
         totals = dict(zip(paths_in(seen), seen.log_probs, strict=True))
@@ -83,6 +113,7 @@ def test_every_finished_hypothesis_is_a_path_of_the_tree(traces):
                 assert totals[path] / penalty == pytest.approx(score, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_better_than_what_is_dropped(pair, traces):
     for sentence, (*_, seen) in zip(SENTENCES, traces, strict=False):
         limit = source_of(pair, sentence).size + OPTIONS.extra_length
@@ -94,12 +125,14 @@ def test_what_is_kept_is_better_than_what_is_dropped(pair, traces):
                 assert min(seen.log_probs[here & ~dropped]) >= max(seen.log_probs[here & dropped])
 
 
+@pytest.mark.slow
 def test_no_continuation_is_listed_twice(traces):
     for *_, seen in traces:
         rows = list(zip(seen.steps, seen.parents, seen.tokens, strict=True))
         assert len(rows) == len(set(rows))
 
 
+@pytest.mark.slow
 def test_a_forced_beginning_is_kept_and_what_the_model_wanted_is_dropped(pair):
     decoder = IncrementalDecoder(pair[0])
     source = source_of(pair, SENTENCES[0])
@@ -122,6 +155,7 @@ def test_a_token_that_no_output_has_is_never_shown_and_the_next_ones_are():
     assert dropped == [EOS, EOS + 1] * 4 and not set(dropped) & set(SPECIAL)
 
 
+@pytest.mark.slow
 def test_a_narrow_beam_of_one_sentence_keeps_so_many(pair):
     decoder = IncrementalDecoder(pair[0])
     _, seen = traced_search(decoder, source_of(pair, SENTENCES[0]), OPTIONS, rules_of(beam_sizes=2, n_best=2))

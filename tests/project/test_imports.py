@@ -67,6 +67,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "decoder_step": "decoding/step.py against the whole Transformer",
     "decoding_backends": "the search on JAX and PyTorch",
     "encoder_kinds": "model.encoder_layer",
+    "search_start": "decoding/search.py before the first step",
     "text_files": "keras-transformer translate --format, --input and --output",
     "documents_page": "docs/documents.md",
     "equations": "docs/equations.md",
