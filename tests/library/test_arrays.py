@@ -2,6 +2,7 @@
 
 import json
 import struct
+import warnings
 import zipfile
 
 import numpy as np
@@ -144,3 +145,58 @@ def test_json_that_is_no_object_is_refused(tmp_path, text):
     (tmp_path / "config.json").write_text(text, encoding="latin-1")
     with pytest.raises(ImportedModelError, match="config.json is damaged, or is not an object of JSON"):
         read_json(tmp_path / "config.json")
+
+
+def header_of(entry, data=b"", length=None):
+    text = json.dumps(entry).encode() if not isinstance(entry, bytes) else entry
+    return struct.pack("<Q", len(text) if length is None else length) + text + data
+
+
+ENTRY = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+
+
+@pytest.mark.parametrize(
+    "content, why",
+    [
+        (b"1234567", "it has fewer than 8 bytes"),
+        (header_of({}, length=1_000), "its header has 1,000 bytes, and the file 10"),
+        (header_of({}, length=3), "its header has 3 bytes, and the file 10"),
+        (header_of([]), "its header is not an object of JSON"),
+        (
+            header_of({"a": ENTRY | {"shape": [True]}}, bytes(4)),
+            "the array a has the shape \\[True\\] from byte 0 to 4",
+        ),
+        (header_of({"a": ENTRY | {"shape": [-1]}}, bytes(4)), "the array a has the shape"),
+        (
+            header_of({"a": ENTRY | {"data_offsets": [4, 0]}}, bytes(4)),
+            "needs 4 bytes, from 4 to 0 of the 4 that there",
+        ),
+        (header_of({"a": ENTRY}, bytes(3)), "the array a needs 4 bytes, from 0 to 4 of the 3 that there are"),
+        (header_of({"a": ENTRY | {"shape": [2]}}, bytes(8)), "the array a needs 8 bytes, from 0 to 4 of the 8"),
+    ],
+)
+def test_a_header_that_does_not_fit_is_named_with_its_numbers(tmp_path, content, why):
+    (tmp_path / "m").write_bytes(content)
+    with pytest.raises(ImportedModelError, match=f"m is damaged, or is not a file of safetensors: .*{why}"):
+        read_safetensors(tmp_path / "m")
+
+
+def test_a_float64_that_is_too_large_is_infinite_without_a_warning(tmp_path):
+    (tmp_path / "m").write_bytes(safetensors({"a": np.array([1e300])}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_safetensors(tmp_path / "m")["a"] == np.inf
+
+
+def test_an_npz_that_unpacks_to_much_more_is_refused_before_it_is_unpacked(tmp_path):
+    np.savez_compressed(tmp_path / "m.npz", a=np.zeros(1_000_000, np.float32))
+    with pytest.raises(ImportedModelError, match="it would unpack to 4,000,1.. bytes"):
+        read_npz(tmp_path / "m.npz")
+
+
+def test_an_object_of_json_may_begin_with_a_mark_and_is_an_object(tmp_path):
+    (tmp_path / "m").write_bytes(b'\xef\xbb\xbf{"a": 1}')
+    assert read_json(tmp_path / "m") == {"a": 1}
+    (tmp_path / "m").write_bytes(b"[1]")
+    with pytest.raises(ImportedModelError, match="m is damaged, or is not an object of JSON: it holds something else."):
+        read_json(tmp_path / "m")

@@ -1,6 +1,7 @@
 """What `keras-transformer doctor` says of an export, whole or damaged."""
 
 import json
+import types
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import tensorflow as tf
 from keras_transformer.doctor import exports, folders
 from keras_transformer.doctor.finding import MISSING, NOTE, OK
 from keras_transformer.doctor.variables import damage_in
+from keras_transformer.lite.folder import DESCRIPTION, LiteFolder
 from tests.support.damage import cuts, flips
 from tests.support.findings import cut, removed, states, the_missing
 from tests.support.marian_files import safetensors
@@ -133,3 +135,92 @@ def test_a_marian_model_needs_all_of_its_files_and_whole_weights(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(safetensors({"a": np.ones(3, "<f4")}))
     [_, whole] = folders.folder(tmp_path)
     assert whole == (OK, "its weights are complete", "keras-transformer import makes a run folder of it")
+
+
+def test_all_that_is_wrong_with_a_version_is_told_and_so_is_its_size_in_megabytes(version):
+    (version / "saved_model.pb").write_bytes(bytes(2_000_000))
+    assert "version 1 is a complete SavedModel of 2.0 MB" in next(iter(folders.folder(version))).text
+    (version / "saved_model.pb").unlink()
+    removed(version / "variables/variables.index")
+    found = the_missing(exports.version(version)).text
+    assert "saved_model.pb is missing or empty; variables.index cannot be read: No such file" in found
+
+
+@pytest.mark.parametrize(
+    "oldest, installed, text",
+    [
+        ("2.9", "2.21.0", "version 1 runs in TensorFlow 2.9 and later; 0 translations differed"),
+        ("2.21", "2.21", "version 1 runs in TensorFlow 2.21 and later; 0 translations differed"),
+        ("2.21", None, "version 1 runs in TensorFlow 2.21 and later; 0 translations differed"),
+        ("2.21", "2.9.1", "version 1 needs TensorFlow 2.21; 2.9.1 is installed"),
+        ("two", "2.21", "version 1: certificate.json is damaged"),
+        (2, "2.21", "version 1: certificate.json is damaged"),
+    ],
+)
+def test_a_version_runs_in_the_tensorflow_of_its_certificate_and_in_later_ones(
+    tmp_path, monkeypatch, oldest, installed, text
+):
+    content = {"oldest_tensorflow": oldest, "equality": [{"different": 0}]}
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1/certificate.json").write_text(json.dumps(content))
+    monkeypatch.setattr(exports, "version_of", lambda name: installed)
+    assert [finding.text for finding in exports.certificate(tmp_path / "1")] == [text]
+
+
+@pytest.mark.parametrize("package", ["ctranslate2", "ai-edge-litert"])
+def test_a_model_of_a_package_that_is_not_installed_is_noted(tmp_path, monkeypatch, package):
+    (tmp_path / "model.bin").write_bytes(b"weights")
+    found = the_missing(exports.ctranslate2_model(tmp_path))
+    assert found.text == f"{tmp_path} lacks config.json"
+    (tmp_path / "config.json").write_text("{}")
+    monkeypatch.setattr(exports, "version_of", lambda name: None if name == package else "1.0")
+    of_ctranslate2 = states(exports.ctranslate2_model(tmp_path))
+    assert of_ctranslate2 == ([OK, NOTE] if package == "ctranslate2" else [OK])
+
+
+@pytest.mark.parametrize("content", ["[]", "{", "3"])
+def test_a_configuration_that_is_no_object_is_damaged(tmp_path, content):
+    (tmp_path / "config.json").write_text(content)
+    assert the_missing(exports.marian_mt(tmp_path)).text.endswith("config.json is damaged")
+
+
+def test_all_files_that_a_model_lacks_are_named(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "marian"}')
+    [files, _] = exports.marian_mt(tmp_path)
+    assert files.text == f"{tmp_path} lacks vocab.json, source.spm, target.spm"
+
+
+@pytest.mark.parametrize(
+    "header, size, is_whole",
+    [
+        ({"a": {"data_offsets": [0, 8]}, "b": {"data_offsets": [8, 12]}}, 12, True),
+        ({"a": {"data_offsets": [0, 8]}}, 9, False),
+        ({"__metadata__": {"format": "pt"}, "a": {"data_offsets": [0, 8]}}, 8, True),
+        ({}, 0, True),
+        ([], 0, False),
+        ({"a": {}}, 0, False),
+    ],
+)
+def test_safetensors_have_the_bytes_of_all_their_arrays_and_no_more(tmp_path, header, size, is_whole):
+    content = json.dumps(header).encode()
+    (tmp_path / "x").write_bytes(len(content).to_bytes(8, "little") + content + bytes(size))
+    assert exports.is_complete(tmp_path / "x") == is_whole
+
+
+def test_a_litert_model_is_told_with_its_numbers_and_shapes(tmp_path, monkeypatch):
+    folder = LiteFolder(tmp_path)
+    tokens = types.SimpleNamespace(quantization="int8", rooms=[1, 2, 3])
+    monkeypatch.setattr(exports.Description, "load", lambda path: tokens)
+    monkeypatch.setattr(exports, "open_tokenizer", lambda path: path.read_bytes())
+    monkeypatch.setattr(exports, "version_of", lambda name: "2.0" if name == "ai-edge-litert" else None)
+    folder.model.write_bytes(b"\0\0\0\0TFL3 and more")
+    assert "tokenizer" in the_missing(exports.lite_model(tmp_path)).text
+    folder.tokenizer.write_bytes(b"pieces")
+    [found] = exports.lite_model(tmp_path)
+    assert found == (OK, f"{DESCRIPTION}: a LiteRT model in int8, for 3 shapes", "")
+    tokens.quantization = ""
+    assert "in float32, for 3 shapes" in next(exports.lite_model(tmp_path)).text
+    monkeypatch.setattr(exports, "version_of", lambda name: None)
+    assert states(exports.lite_model(tmp_path)) == [OK, NOTE]
+    folder.model.write_bytes(b"TFL3\0\0\0\0 and more")
+    assert "is no LiteRT file" in the_missing(exports.lite_model(tmp_path)).text

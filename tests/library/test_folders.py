@@ -1,6 +1,7 @@
 """What `keras-transformer doctor` says of a run folder, and how it knows one from an export."""
 
 import json
+import re
 import shutil
 import zipfile
 
@@ -106,3 +107,69 @@ def test_a_configuration_that_is_no_toml_is_found(run):
 def test_a_preset_whose_metadata_are_none_is_a_note(tmp_path, content):
     (tmp_path / "metadata.json").write_text(content)
     assert runs.versions(tmp_path / "metadata.json").state == NOTE
+
+
+def texts_of(path):
+    """Findings without the line of records that are whole."""
+    findings = [(finding.state, finding.text) for finding in folders.folder(path)]
+    return [(state, text) for state, text in findings if not text.startswith("readable: ")]
+
+
+def test_each_file_of_a_run_is_told_with_its_numbers(run):
+    transformer, tokenizer = load_run(run)
+    count, arrays = transformer.count_params(), len(transformer.weights)
+    expected = [
+        ("ok", f"{run} is a run folder"),
+        ("ok", "model.json: a transformer of 330 pieces"),
+        ("ok", "tokenizer.model: 330 pieces"),
+        ("ok", f"model.weights.h5: {arrays} arrays, {count:,} parameters, all finite"),
+        ("ok", "it writes text"),
+    ]
+    assert texts_of(run) == expected
+    (run / "validation.src.txt").unlink()
+    assert texts_of(run) == [*expected, ("note", "it has no validation.src.txt")]
+    (run / "inference.json").write_text('{"outputs": "trees"}')
+    assert texts_of(run)[4] == ("ok", "it writes trees")
+    (run / "tokenizer.model").unlink()
+    assert texts_of(run)[1] == ("MISSING", "it has no tokenizer.model, so it cannot translate yet")
+
+
+@pytest.mark.parametrize("name", ["model.weights.h5", "checkpoints/step-00000002.npz"])
+def test_one_file_makes_a_run_folder_and_a_preset_is_called_one(tmp_path, name):
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / name).write_bytes(b"")
+    assert texts_of(tmp_path)[0] == ("ok", f"{tmp_path} is a run folder")
+    (tmp_path / "config.json").write_text('{"registered_name": "x"}')
+    assert texts_of(tmp_path)[0] == ("ok", f"{tmp_path} is a preset")
+    assert texts_of(tmp_path)[1][1].startswith("it has no ")
+    assert "assets/tokenizer/tokenizer.model" in texts_of(tmp_path)[1][1]
+
+
+def test_a_file_with_a_number_for_a_name_makes_no_folder_of_versions(tmp_path):
+    (tmp_path / "1").touch()
+    assert "is neither a run folder nor an export" in texts_of(tmp_path)[0][1]
+
+
+def test_what_is_wrong_with_a_checkpoint_and_weights_is_named(run, monkeypatch):
+    (run / "checkpoints").mkdir()
+    newest = run / "checkpoints/step-00000002.npz"
+    newest.write_bytes(b"cut")
+    assert the_missing(folders.folder(run)).text == "checkpoints/step-00000002.npz is damaged: File is not a zip file"
+    with zipfile.ZipFile(newest, "w") as archive:
+        archive.writestr("weights", b"all of them")
+    newest.write_bytes(newest.read_bytes().replace(b"all of them", b"all of thee"))
+    assert the_missing(folders.folder(run)).text == "checkpoints/step-00000002.npz is damaged: weights"
+    newest.unlink()
+    nan(run / "model.weights.h5")
+    assert re.search("has values that are NaN or infinite in .+/vars/0", the_missing(folders.folder(run)).text)
+
+
+def test_the_keras_that_wrote_a_preset_stands_beside_that_which_is_installed(tmp_path, monkeypatch):
+    (tmp_path / "metadata.json").write_text('{"keras_version": "3.1"}')
+    monkeypatch.setattr(runs, "version_of", lambda name: None)
+    assert runs.versions(tmp_path / "metadata.json").text == "written by Keras 3.1; none is installed"
+
+
+def test_a_model_that_cannot_be_read_is_one_finding(tmp_path):
+    (tmp_path / "model.json").mkdir()
+    assert len([text for state, text in texts_of(tmp_path) if "model.json" in text and state == MISSING]) == 1

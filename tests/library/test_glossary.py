@@ -136,3 +136,9 @@ def test_words_to_keep_are_as_written_if_their_case_counts_and_all_names_stay_wi
         words.joined(Glossary.of_lines(["fig\tFeige"], "more.txt"))
     with pytest.raises(InputError, match="words.txt, line 1,000 has the flag 'soft', which is for terms with a transl"):
         Glossary.of_words([""] * 999 + ["a\tsoft"], "words.txt")
+
+
+def test_spaces_around_the_columns_of_a_line_do_not_count():
+    assert Glossary.of_lines([" dog \t Hund \t case  part "], "terms.tsv").terms == (
+        Term("dog", "Hund", ("case", "part")),
+    )

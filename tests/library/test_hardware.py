@@ -1,9 +1,12 @@
 """What `keras-transformer doctor` says of cores, memory, disk and GPUs."""
 
 import os
+import pathlib
 import shutil
+import subprocess
 
 import pytest
+from packaging.requirements import Requirement
 
 from keras_transformer.doctor import hardware
 from keras_transformer.doctor.finding import NOTE, OK
@@ -112,3 +115,47 @@ def test_a_library_may_be_one_of_a_package_or_of_the_system(gpu, monkeypatch, tm
     (tmp_path / "site/nvidia/cublas/lib").mkdir(parents=True)
     (tmp_path / "site/nvidia/cublas/lib/libcublas.so.12").touch()
     assert hardware.is_found("libcublas.so.12")
+
+
+def test_the_place_may_be_relative_and_a_file(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert hardware.disk(pathlib.Path("runs/mine")).text.startswith(f"disk of {tmp_path}: ")
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(hardware.os, "access", lambda path, mode: path == tmp_path)
+    assert "not writable" not in hardware.disk(tmp_path / "file").text
+
+
+def test_gpus_are_named_in_the_order_of_their_places_or_of_their_devices(monkeypatch, tmp_path):
+    monkeypatch.setattr(hardware, "DRIVER", tmp_path)
+    monkeypatch.setattr(hardware, "DEVICES", tmp_path)
+    for name in ("nvidia1", "nvidia0", "nvidiactl", "nvidia-uvm"):
+        (tmp_path / name).touch()
+    assert hardware.gpu_names() == ["nvidia0", "nvidia1"]
+    for place in "bac":
+        (tmp_path / "gpus" / place).mkdir(parents=True)
+        (tmp_path / "gpus" / place / "information").write_text(f"Model: {place}\n" * (place != "c"))
+    assert hardware.gpu_names() == ["a", "b"]
+
+
+def test_libraries_have_the_number_of_the_lowest_version_that_is_asked_for(monkeypatch):
+    asked = [Requirement("nvidia-cudnn-cu12>=9.3"), Requirement("nvidia-nccl"), Requirement("nvidia-nvcc-cu12>=12")]
+    monkeypatch.setattr(hardware, "cuda_requirements", lambda: asked)
+    assert list(hardware.cuda_libraries()) == ["libcudnn.so.9", "libnccl.so"]
+
+
+def test_folders_of_libraries_are_looked_at_one_by_one(gpu, monkeypatch, tmp_path):
+    looked_at = []
+    monkeypatch.setattr(pathlib.Path, "exists", lambda path: looked_at.append(str(path)))
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/one::/two")
+    hardware.is_found("libx.so")
+    assert looked_at == ["/one/libx.so", "/two/libx.so", "/usr/local/cuda/lib64/libx.so"]
+
+
+@pytest.mark.parametrize("error", [OSError(), subprocess.TimeoutExpired("ldconfig", 10)])
+def test_without_a_list_of_libraries_the_system_has_none(monkeypatch, error):
+    def run(*arguments, timeout, **options):
+        assert 0 < timeout <= 10
+        raise error
+
+    monkeypatch.setattr(hardware.subprocess, "run", run)
+    assert hardware.system_libraries() == ""

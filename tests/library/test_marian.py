@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+import keras_transformer as kt
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.imported.errors import ImportedModelError
 from keras_transformer.imported.folder import import_folder
-from keras_transformer.imported.marian import check_options
+from keras_transformer.imported.marian import activation_of, check_options, notes_of, operations, search_of, tokens_of
 from keras_transformer.imported.model import ImportedModel
+from keras_transformer.imported.vocabulary import Vocabulary
+from keras_transformer.imported.weights import Arrays
 from keras_transformer.scorer import Scorer
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
@@ -83,3 +86,27 @@ def test_another_recurrent_decoder_than_an_ssru_is_refused_by_its_option(option,
     with pytest.raises(ImportedModelError, match=f"{option}: {written};"):
         check_options(options | {option: value}, MARIAN)
     check_options(options | {"transformer-decoder-autoreg": "self-attention", option: value}, MARIAN)
+
+
+def test_options_that_are_missing_are_those_of_before_there_were_such_options():
+    assert (activation_of({}), activation_of({"transformer-ffn-activation": "relu"})) == ("swish", "relu")
+    assert search_of({}) == {"length_normalization": "tokens", "length_penalty": 0}
+    assert search_of({"normalize": True, "beam-size": 3})["length_penalty"] == 1.0
+    assert search_of({"normalize": 0.6, "beam-size": 3})["beam_size"] == 3
+    notes = list(notes_of({"word-penalty": 0.1, "allow-unk": True, "beam-size": 3}))
+    assert [note.partition(" in its")[0] for note in notes] == ["word-penalty: 0.1", "allow-unk: True"]
+    assert not list(notes_of({"word-penalty": 0, "allow-unk": False}))
+    assert operations({"x": "dan"}, "x") == "an" and operations({"x": None}, "x") == operations({}, "x") == ""
+    check_options({"input-types": None}, "m.npz")
+
+
+def test_the_matrix_of_the_logits_may_be_one_of_its_own_in_either_form():
+    vocabulary = Vocabulary.of_pieces(["</s>", "<unk>"], "v")
+    matrix = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for name, array in (("Wt", matrix), ("W", matrix.T)):
+        arrays = Arrays({"Wemb": matrix + 1, f"decoder_ff_logit_out_{name}": array}, "m")
+        tokens = tokens_of(arrays, vocabulary, vocabulary, 3)
+        assert (tokens.logits == matrix).all() and not tokens.bias.any() and not arrays.arrays
+    other = Vocabulary.of_pieces(["</s>", "<unk>", "a"], "w")
+    with pytest.raises(kt.UserError, match="^m has one matrix Wemb for two vocabularies that differ"):
+        tokens_of(Arrays({"Wemb": matrix}, "m"), vocabulary, other, 3)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from keras_transformer.imported.errors import ImportedModelError
-from keras_transformer.imported.marian_yaml import read_options, read_vocabulary
+from keras_transformer.imported.marian_yaml import read_options, read_vocabulary, value_of
 
 WRITTEN = {  # as Marian writes a piece -> the piece
     "</s>": "</s>", "<unk>": "<unk>", "on": "on", "0": "0", "1.5": "1.5", "null": "null", "~": "~", "yes": "yes",
@@ -93,3 +93,30 @@ def test_options_have_the_types_that_marian_means():
 def test_what_is_no_list_of_options_is_refused(content):
     with pytest.raises(ImportedModelError, match="decoder.yml is damaged, or is not a list of Marian's options"):
         read_options(content, "decoder.yml")
+
+
+@pytest.mark.parametrize(
+    ("content", "pieces"),
+    [
+        ("\ufeff---\na: 0\n'b': 1\n", ["a", "b"]),
+        ('\ufeff\n {"b": 1, "a": 0}', ["a", "b"]),
+        ("' ': 0\n\" a\": 1\n': 2\n\": 3\n  a:b: 4\n", [" ", " a", "'", '"', "a:b"]),
+    ],
+)
+def test_a_vocabulary_may_begin_with_a_mark_and_have_quotes_and_colons(tmp_path, content, pieces):
+    (tmp_path / "vocab.yml").write_text(content, encoding="utf-8")
+    assert read_vocabulary(tmp_path / "vocab.yml") == pieces
+
+
+@pytest.mark.parametrize("line", ["b: \u00b2", "b: \u0661", "---", "b: 1.0"])
+def test_an_id_is_a_number_in_ascii_and_a_document_begins_once(tmp_path, line):
+    (tmp_path / "vocab.yml").write_text(f"a: 0\n{line}\n", encoding="utf-8")
+    with pytest.raises(ImportedModelError, match=f"its line 2 is '{line}', expected a piece, a colon and an id"):
+        read_vocabulary(tmp_path / "vocab.yml")
+
+
+def test_between_options_may_be_comments_and_a_list_in_brackets_may_end_in_a_comma():
+    assert read_options(b"# by marian\na: [1, 2.5, x,]\nb:\n# more\n- 1\n", "m") == {"a": [1, 2.5, "x"], "b": [1]}
+    with pytest.raises(ImportedModelError, match="its line 2 is 'no option'"):
+        read_options(b"a: 1\nno option\n", "m")
+    assert [type(value_of(text)) for text in ("1", "1.0", "1e3", "x", "null")] == [int, float, float, str, type(None)]

@@ -11,7 +11,7 @@ from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.model import Transformer
 from keras_transformer.text.glossary import Glossary, Term
-from keras_transformer.text.placeholders import placeholders_in, symbols_of
+from keras_transformer.text.placeholders import SYMBOL, placeholders_in, symbol_of, symbols_of
 from keras_transformer.text.spans import Protection
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.tokens import EOS, PAD
@@ -105,3 +105,9 @@ def test_every_span_comes_once_from_a_model_that_knows_placeholders(knowing):
             wanted = sorted(re.findall(r"\{.\}|https://x.org|\u27e6.\u27e7|</?b>", line))
             assert sorted(re.findall(r"\{.\}|https://x.org|\u27e6.\u27e7|</?b>", translation.text)) == wanted
             assert translation.text.count("Hund") == line.count("dog") and translation.unplaced == ()
+
+
+def test_placeholders_are_numbers_from_1_to_100_without_a_gap():
+    found = [bool(SYMBOL.fullmatch(symbol_of(number))) for number in (0, 1, 99, 100, 101)]
+    assert found == [False, True, True, True, False] and symbols_of(2) == [symbol_of(1), symbol_of(2)]
+    assert placeholders_in([symbol_of(2), symbol_of(1), "a", symbol_of(4)]) == (1, 0)

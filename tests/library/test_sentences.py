@@ -39,3 +39,20 @@ def test_all_codes_of_a_language_have_its_abbreviations(code):
 def test_what_is_no_code_of_a_language_is_refused(language):
     with pytest.raises(ConfigError, match="The language is .*: give its code of ISO 639, such as de"):
         DocumentTranslator(list, language)
+
+
+def test_what_a_stranger_loses_of_a_text_is_one_sentence_with_the_rest_of_its_line(monkeypatch):
+    monkeypatch.setattr("sentencex.segment", lambda code, text: [text] if text == "Good." else [text[:3], text[3:6]])
+    text = "Good.\n Lost. It.\n"
+    assert [text[slice(*span)] for span in sentences_of(text, "en")] == ["Good.", "Lost. It."]
+
+
+def test_a_line_that_goes_on_is_one_with_the_next_and_its_bullet_is_none_of_it():
+    text = f"- {FULL} one\ntwoo three.\n1. Four.\n2)\n"
+    assert [text[slice(*span)] for span in sentences_of(text, "en")][0] == f"{FULL} one\ntwoo three."
+    assert not any("2)" in text[slice(*span)] for span in sentences_of(text, "en"))
+
+
+def test_a_url_that_touches_a_stop_of_chinese_ends_there():
+    text = "见https://x.org。好"
+    assert list(undivided(text, [15, 1])) == [15, 1]

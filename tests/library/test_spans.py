@@ -4,7 +4,7 @@ import pytest
 
 from keras_transformer.model_config import ConfigError
 from keras_transformer.text.glossary import Glossary, Term
-from keras_transformer.text.spans import KINDS, LEFT, RIGHT, Protection
+from keras_transformer.text.spans import KINDS, LEFT, RIGHT, Protection, Span, without_overlaps
 
 
 def found(text, kinds=KINDS, **more):
@@ -90,3 +90,22 @@ def test_what_is_no_kind_is_refused(kinds):
 def test_a_glossary_is_a_glossary(name, terms):
     with pytest.raises(TypeError, match=f"{name} must be a Glossary, such as Glossary"):
         Protection(**{name: terms})
+
+
+def test_a_protection_of_kinds_has_the_glossary_that_is_given_and_one_that_is_there_stays():
+    glossary = Glossary([Term("a", "b")])
+    protection = Protection.of("urls", glossary)
+    assert protection.kinds == ("urls",) and protection.glossary is glossary
+    assert Protection.of(protection) is protection
+
+
+def test_of_spans_the_first_is_taken_and_of_these_the_longest_and_an_empty_one_never():
+    spans = [Span(2, 3, "b", ""), Span(2, 5, "a", ""), Span(0, 0, "c", ""), Span(4, 6, "d", ""), Span(5, 6, "e", "")]
+    assert [span.kind for span in without_overlaps(spans)] == ["a", "e"]
+
+
+@pytest.mark.parametrize("stop", [*".,;:!?", ")", "]", "}", "?!)."])
+def test_the_punctuation_behind_a_url_is_that_of_the_sentence(stop):
+    url = "https://x.org/a(b)[c]{d}?e"
+    [span] = Protection(("urls",)).spans(f"see ({url}{stop} ok")
+    assert span.target == url

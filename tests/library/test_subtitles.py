@@ -5,7 +5,7 @@ import re
 import pytest
 
 from keras_transformer.errors import InputError
-from keras_transformer.text.formats.subtitles import laid_out, shown_length
+from keras_transformer.text.formats.subtitles import balanced, laid_out, shown_length
 from tests.support.documents import texts_of, through
 
 
@@ -52,3 +52,4 @@ def test_a_line_as_long_as_the_longest_is_not_broken_and_a_word_never_is():
     assert laid_out("aaaaaaa bbb", 3, "\r\n") == "aaaaaaa\r\nbbb"
     assert laid_out("aa\nbb", 2, "\n") == "aa\nbb"
     assert shown_length(" <i>a</i> {\\an8}b ") == 3
+    assert balanced(["aaa"], 2) == ["aaa"]

@@ -107,3 +107,11 @@ def test_a_model_that_has_learned_terms_translates_with_them(pair):
 def test_a_list_of_words_has_no_soft_terms():
     with pytest.raises(InputError, match="keep, line 2 has the flag 'soft', which is for terms with a translation"):
         Glossary.of_words(["x", "dog\tsoft"], "keep")
+
+
+def test_a_text_without_terms_keeps_its_signs_and_one_with_terms_loses_them_everywhere():
+    text = f"a{BEFORE}b dog{AFTER} c{BEFORE}"
+    assert with_terms(text, []) == text
+    assert with_terms(text, [(4, 7, f"H{AFTER}d")]) == f"a|b dog{BEFORE} H-d{AFTER}- c|"
+    check_soft(True, True)
+    check_soft(False, False)

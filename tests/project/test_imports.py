@@ -84,6 +84,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "front_door": "import keras_transformer",
     "imported_run": "an imported model through every door of a run",
     "handed_on": "options that functions hand on",
+    "huggingface_parts": "imported/huggingface.py without the packages of Hugging Face",
     "http_limits": "export/server/http_connection.py without a socket",
     "imports": "the map of the folders",
     "job_on_lists": "cluster/job.py on a Spark of lists",

@@ -1,0 +1,65 @@
+"""The pieces of an imported model by their ids here, and the rows that embed and score them."""
+
+import pytest
+
+from keras_transformer.errors import UserError
+from keras_transformer.imported.vocabulary import NO_ROW, Vocabulary, original, pieces_here, renamed
+
+SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]
+
+
+def of(*pieces, **ids):
+    return Vocabulary.of_pieces(pieces, "vocab.yml", **ids)
+
+
+@pytest.mark.parametrize(
+    "vocabulary, pieces, inputs, labels",
+    [
+        (of("</s>", "<unk>", "a", "b"), ["a", "b"], [-1, 1, -1, 0, 2, 3], [-1, 1, -1, 0, 2, 3]),  # Marian's
+        (of("</s>", "<unk>", "a", "<pad>", pad=3, start=3), ["a"], [3, 1, 3, 0, 2], [3, 1, -1, 0, 2]),  # Hugging Face's
+        (of("<s>", "<unk>", "</s>", "a", start=0), ["a"], [-1, 1, 0, 2, 3], [-1, 1, 0, 2, 3]),
+        (of("</s>", "<unk>", "<s>", "a"), ["<s>'", "a"], [-1, 1, -1, 0, 2, 3], [-1, 1, -1, 0, 2, 3]),
+        (of("a", "x", "y", unk=1, eos=2), ["a"], [-1, 1, -1, 2, 0], [-1, 1, -1, 2, 0]),
+    ],
+)
+def test_each_piece_has_its_row_and_a_special_one_where_it_has_its_place_here(vocabulary, pieces, inputs, labels):
+    assert pieces_here(vocabulary, vocabulary) == SPECIAL + pieces
+    assert vocabulary.inputs(SPECIAL + pieces).tolist() == inputs
+    assert vocabulary.labels(SPECIAL + pieces).tolist() == labels
+
+
+def test_a_piece_of_the_other_side_is_read_as_unknown_and_never_written():
+    one, other = of("</s>", "<unk>", "a", "b"), of("</s>", "<unk>", "b", "c")
+    pieces = pieces_here(one, other)
+    assert pieces == [*SPECIAL, "a", "b", "c"]
+    assert one.inputs(pieces).tolist()[4:] == [2, 3, 1] and other.labels(pieces).tolist()[4:] == [NO_ROW, 2, 3]
+
+
+def test_a_pad_that_is_no_class_is_not_written():
+    vocabulary = of("</s>", "<unk>", "<pad>", pad=2)._replace(scores_pad=False)
+    assert vocabulary.inputs(SPECIAL).tolist() == [2, 1, -1, 0] and vocabulary.labels(SPECIAL).tolist() == [
+        -1,
+        1,
+        -1,
+        0,
+    ]
+
+
+def test_a_name_that_is_special_here_is_another_one_and_comes_back():
+    for piece in ("<s>", "<s>'", "</s>''", "it's", "dogs'", "'", "a"):
+        assert original(renamed(piece)) == piece and renamed(piece) not in SPECIAL
+    assert [renamed("<s>'"), original("<s>"), original("dogs'")] == ["<s>''", "<s>", "dogs'"]
+
+
+@pytest.mark.parametrize(
+    "pieces, ids, sentence",
+    [
+        (["</s>", "a"], {}, "vocab.yml has no piece <unk>, which every model needs."),
+        (["<unk>"], {}, "vocab.yml has no piece </s>, which every model needs."),
+        (["</s>", "<unk>"], {"pad": 2}, "vocab.yml has 2 pieces: there is none with the id 2."),
+        (["</s>", "<unk>"], {"start": -1}, "there is none with the id -1."),
+    ],
+)
+def test_a_vocabulary_without_what_is_needed_is_refused(pieces, ids, sentence):
+    with pytest.raises(UserError, match=sentence):
+        of(*pieces, **ids)
