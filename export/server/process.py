@@ -92,15 +92,16 @@ async def run_server(
     within `drain_seconds`. Raises ExportError if a certificate or keys cannot be used, or a port cannot be opened.
     """
     secrets = Secrets(options)
-    dispatcher = Dispatcher(models, options)
-    listeners = [open_port(options.host, options.port)]
+    dispatcher, listeners = Dispatcher(models, options), []
     try:
+        listeners.append(open_port(options.host, options.port))
         if options.unix_socket is not None:
             listeners.append(open_path(options.unix_socket))
         rpc, health, grpc_port = bound_server(dispatcher, secrets)
     except (OSError, ExportError) as error:
         for listener in listeners:
             listener.close()
+        dispatcher.close()
         raise ExportError(str(error)) from None
     protocol = HttpConnection.limited(options)
     config = uvicorn.Config(

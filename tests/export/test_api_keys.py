@@ -72,6 +72,7 @@ def test_probes_and_the_page_need_no_key_and_all_else_does(server):
     url = server.page_url
     for path in ("", "v1/models/echo", "v1/models/echo/versions/1", "V1/Models/echo"):
         assert requests.get(url + path, timeout=60).status_code == 200, path
+        assert requests.head(url + path, timeout=60).status_code == 200, path
     for path in (METRICS, "v1/models/echo/metadata", "v1/models/echo/versions/1/metadata", "v1/models", "else"):
         assert requests.get(url + path, timeout=60).status_code == 401, path
         assert requests.get(url + path, headers=bearer(KEYS[0]), timeout=60).status_code in (200, 400, 404), path

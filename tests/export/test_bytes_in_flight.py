@@ -1,6 +1,7 @@
 """The bound of bytes in flight: what arrives slowly gives way, the oldest first, and nothing else does."""
 
 import asyncio
+import contextlib
 import time
 
 import pytest
@@ -85,3 +86,24 @@ def test_what_arrives_in_time_does_not_give_way():
         assert whole.held == 0
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(("age", "gives_way"), [(0.24, False), (0.26, True)])
+def test_only_what_arrives_for_a_quarter_of_a_second_gives_way(age, gives_way):
+    whole = BytesInFlight(100)
+
+    async def main():
+        with whole.share() as slow, whole.share() as other:
+            slow.begun -= age
+            with contextlib.suppress(RequestError):
+                async with slow.arriving(time.monotonic() + 60):
+                    slow.resize(60)
+                    with (
+                        contextlib.nullcontext() if gives_way else pytest.raises(RequestError, match="try again later")
+                    ):
+                        other.resize(50)
+                    await asyncio.sleep(0.001)
+            assert (slow.size, other.size) == ((0, 50) if gives_way else (60, 0))
+
+    asyncio.run(main())
+    assert whole.held == 0

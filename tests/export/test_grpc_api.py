@@ -168,3 +168,30 @@ def test_health_ends_before_the_requests_in_flight_do():
         return found
 
     assert asyncio.run(answers()) == [HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING]
+
+
+@pytest.mark.parametrize("has_keys", [False, True])
+def test_the_limits_of_the_options_are_those_of_the_grpc_server(has_keys, monkeypatch):
+    made = []
+
+    def server(options, maximum_concurrent_rpcs, interceptors):
+        made.append((dict(options), maximum_concurrent_rpcs, interceptors))
+        return types.SimpleNamespace(add_generic_rpc_handlers=handlers.extend, add_insecure_port=lambda place: 7)
+
+    handlers, keys = [], "keys" if has_keys else None
+    monkeypatch.setattr(grpc.aio, "server", server)
+    monkeypatch.setattr(grpc_api, "add_HealthServicer_to_server", lambda health, server: None)
+    options = ServerOptions(body_bytes=1000, header_seconds=2.5, deadline=9.0, connections=50)
+    dispatcher = types.SimpleNamespace(options=options)
+    *_, port = grpc_api.bound_server(dispatcher, types.SimpleNamespace(keys=keys, certificate=None))
+    [(found, calls, interceptors)] = made
+    assert (port, calls, [each.keys for each in interceptors]) == (7, 50, ["keys"] * has_keys)
+    assert found == {
+        "grpc.max_receive_message_length": 1000 + (1 << 16), "grpc.max_send_message_length": -1,
+        "grpc.so_reuseport": 0, "grpc.max_concurrent_streams": 50, "grpc.http2.bdp_probe": 0,
+        "grpc.server_handshake_timeout_ms": 2500, "grpc.keepalive_time_ms": 2500, "grpc.http2.ping_timeout_ms": 2500,
+        "grpc.max_connection_age_ms": 9000, "grpc.max_connection_age_grace_ms": 9250,
+    }  # fmt: skip
+    assert [handler.service_name() for handler in handlers] == [
+        "tensorflow.serving.PredictionService", "tensorflow.serving.ModelService",
+    ]  # fmt: skip

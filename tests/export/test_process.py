@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 import time
+import types
 
 import pytest
 
@@ -60,12 +61,13 @@ def test_a_server_ends_although_a_version_is_loading(echo_folder, monkeypatch, s
 
 
 @pytest.mark.parametrize("name", ["port", "grpc_port"])
-def test_a_port_that_is_taken_is_named(name, echo_folder):
+def test_a_port_that_is_taken_is_named_and_nothing_stays_open(name, echo_folder, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        options = ServerOptions(**{"port": 0, "grpc_port": 0} | {name: port})
+        options = ServerOptions(**{"port": 0, "grpc_port": 0, "log_requests": tmp_path / "log"} | {name: port})
         with pytest.raises(ExportError, match=str(port)), local_server(echo_folder, options):
             pass
+    assert "request log" not in [thread.name for thread in threading.enumerate()]
 
 
 def test_a_second_server_on_the_ports_of_a_first_is_refused_and_holds_none(echo_folder, monkeypatch):
@@ -77,3 +79,49 @@ def test_a_second_server_on_the_ports_of_a_first_is_refused_and_holds_none(echo_
         with pytest.raises(ExportError, match=str(address.grpc_port)), local_server(echo_folder, options):
             pass
         assert listeners[1].fileno() == -1  # closed
+
+
+def test_every_limit_of_the_options_arrives_at_connections_and_at_what_looks_for_changes(echo_folder, monkeypatch):
+    told, config = {}, process.uvicorn.Config
+
+    async def watch(self, *seconds):
+        told[type(self).__name__] = seconds
+
+    for kind in (Models, process.Secrets):
+        monkeypatch.setattr(kind, "watch", watch)
+    monkeypatch.setattr(
+        process.uvicorn, "Config", lambda *given, **named: told.update(named) or config(*given, **named)
+    )
+    seconds = {"idle_seconds": 7.0, "poll_seconds": 0.5, "models_poll_seconds": 0.7, "header_seconds": 3.0}
+    options = ServerOptions(port=0, grpc_port=0, connections=9, **seconds)
+    with local_server(echo_folder, options):
+        pass
+    connection = told.pop("http")
+    assert (connection.seconds, connection.most) == (3.0, 9)
+    assert told == {
+        "ws": "none", "lifespan": "off", "log_config": None, "access_log": False, "server_header": False,
+        "timeout_keep_alive": 7.0, "timeout_graceful_shutdown": 2, "Models": (0.5, 0.7), "Secrets": (0.5,),
+    }  # fmt: skip
+
+
+def test_a_handshake_and_the_end_of_tls_have_the_time_of_headers():
+    certificate = types.SimpleNamespace(context="context")
+    for given, tls in (
+        (certificate, {"ssl": "context", "ssl_handshake_timeout": 3.0, "ssl_shutdown_timeout": 3.0}),
+        (None, {}),
+    ):
+        server = process.Uvicorn(process.uvicorn.Config(None), None, types.SimpleNamespace(certificate=given), 3.0)
+        assert server._tls == tls
+
+
+@pytest.mark.parametrize(
+    ("host", "is_tls", "page", "rpc"),
+    [
+        ("127.0.0.1", False, "http://127.0.0.1:1/", "grpc://127.0.0.1:2/"),
+        ("::1", True, "https://[::1]:1/", "grpcs://[::1]:2/"),
+    ],
+)
+def test_an_address_is_written_as_clients_read_it(host, is_tls, page, rpc):
+    address = process.Address("a model", host, 1, 2, is_tls)
+    assert (address.page_url, address.url) == (page, f"{page}v1/models/a%20model")
+    assert address.grpc_url == f"{rpc}a%20model"
