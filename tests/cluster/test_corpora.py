@@ -18,6 +18,8 @@ from cluster.formats import JsonLines, ParquetRows, TabLines, TextLines
         ("a.jsonl.txt", "text"),
         ("/in/*.jsonl", "jsonl"),
         ("pairs.tsv.gz", "tsv"),
+        ("/in/a.json", "jsonl"),
+        ("a.ndjson.gz", "jsonl"),
         ("s3a://bucket/table.parquet/", "parquet"),
     ],
 )

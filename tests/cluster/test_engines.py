@@ -1,6 +1,7 @@
 """An export on a worker: what it is asked, with which defaults, and why it refuses a batch."""
 
 import gc
+import logging
 import sys
 import types
 
@@ -26,6 +27,7 @@ AROUND = "Graph execution error:\n\nDetected at node a/Assert defined at (most r
         ),
         (AROUND + "OOM when allocating tensor\n\t [[{{node c}}]]", "OOM when allocating tensor"),
         ("Graph execution error:", "The graph failed."),
+        ("Graph execution error:\n  \n\t\n too large \nmore", "too large"),
     ],
 )
 def test_the_reason_is_the_sentence_of_the_graph(message, reason):
@@ -41,6 +43,7 @@ def test_a_process_opens_the_export_that_spark_sent_once_whatever_parts_it_compu
     for _ in range(3):
         opened("graph", 2)
     opened.cache_clear()
+    assert logging.getLogger("keras_transformer").level == logging.ERROR  # warnings name lines of a batch
     assert gc.get_freeze_count() > 1000  # what Spark need not look at after each part
     gc.unfreeze()
     assert folders == [(f"/files/{EXPORT}", 2)]

@@ -1,5 +1,7 @@
 """A failure of Spark as one sentence: its cause, and what a user can do about it."""
 
+import sys
+
 import pytest
 
 from cluster.errors import cause_of, sentence_of_worker
@@ -32,6 +34,8 @@ Caused by: java.lang.Error: x
         (PYTHON, "cluster.errors.ClusterError: It has no signature."),
         (PROGRAM, 'IOException: Cannot run program "python9".'),
         ("", "ValueError."),
+        (PYTHON.replace("\n\n\tat", "\nOtherError: of it\n\n\tat"), "OtherError: of it."),
+        (JAVA + "Caused by: java.lang.OutOfMemoryError: Java heap space\n", "OutOfMemoryError: Java heap space."),
     ],
 )
 def test_the_cause_is_that_of_python_or_else_the_last_one_of_java(text, cause):
@@ -50,6 +54,11 @@ def test_the_cause_is_that_of_python_or_else_the_last_one_of_java(text, cause):
             "part-1 at 0. If it is a part of the output",
         ),
         ("EOFException: Unexpected end of input stream.", "(Unexpected end of input stream): `gzip -t` finds it"),
+        ("ZipException: invalid block.", "(invalid block): `gzip -t` finds it"),
+        (
+            "PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] x",
+            f"is not Python {sys.version_info[0]}.{sys.version_info[1]}, as here",
+        ),
         ("IOException: not a gzip file.", "A compressed file of the input is damaged"),
         ("IOException: invalid block type.", "is damaged or has no end (invalid block type): `gzip -t` finds it"),
         ('IOException: Cannot run program "python9": error=2', "no program python9: let PYSPARK_PYTHON"),

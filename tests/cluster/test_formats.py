@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cluster.formats import LOST, JsonLines, RowError, TabLines, TextLines
+from cluster.formats import LOST, JsonLines, ParquetRows, RowError, TabLines, TextLines
 
 OUTPUTS = {"translation": "eins\tzwei\ndrei", "score": -0.25, "is_cut": True}
 NAMES = tuple(OUTPUTS)
@@ -52,6 +52,7 @@ def test_each_format_has_the_outputs_in_its_own_way():
         (JsonLines(("a",)), "[1]", "list"),
         (JsonLines(("a",)), '{"a": 1}', "no text in 'a' but 1"),
         (JsonLines(("a",)), "{}", "no text in 'a' but None"),
+        (JsonLines(("a",)), json.dumps({"a": ["x" * 90]}), r"no text in 'a' but \['x{58}\.$"),
         (JsonLines(("a",)), '{"a": "one", "error": "of an earlier command"}', "of an earlier command"),
     ],
 )
@@ -65,3 +66,15 @@ def test_half_of_a_character_in_another_key_stays_what_it_was():
     written = JsonLines(("a",)).write(line, {})
     written.encode("utf-8")
     assert json.loads(written)["b"] == "\ud83d"
+
+
+def test_a_row_of_a_table_has_its_columns_and_the_outputs_in_the_order_of_the_schema():
+    each = ParquetRows(("b", "a"), ("a", "n", "score", "error"))
+    row = {"a": "one", "b": "two", "n": 3, "score": "of an earlier command"}
+    assert each.read(row) == ("two", "one")
+    assert each.write(row, {"score": -0.5}) == ("one", 3, -0.5, None)
+    assert each.refuse(row, ["score"], "No.") == ("one", 3, None, "No.")
+    for error, is_refused in ((None, False), ("No.", True)):
+        assert each.is_refused(row | {"error": error}) is is_refused
+    with pytest.raises(RowError, match="of an earlier command"):
+        each.read(row | {"error": "of an earlier command"})

@@ -1,5 +1,7 @@
 """The options of a search are inputs of an export if they are typed."""
 
+import inspect
+
 from cluster.options import takes_inputs
 
 
@@ -9,3 +11,14 @@ def test_an_option_that_is_typed_is_an_input_although_it_is_0():
         return search
 
     assert command(length_penalty=0.0, beam_size=None) == (("length_penalty", 0.0),)
+
+
+def test_how_many_translations_there_are_is_for_the_command_to_say_and_the_order_of_inputs_is_that_of_letters():
+    @takes_inputs()
+    def command(search):
+        return search
+
+    names = [name for name in inspect.signature(command).parameters]
+    assert "beam_size" in names and "n_best" not in names and "search" not in names
+    given = dict.fromkeys(names) | {"temperature": 1.0, "beam_size": 2, "max_length": 9}
+    assert command(**given) == (("beam_size", 2), ("max_length", 9), ("temperature", 1.0))

@@ -95,3 +95,31 @@ def test_a_finished_output_is_not_done_again(output):
     output.publish()
     with pytest.raises(ClusterError, match="exists already"):
         output.check(PLAN)
+
+
+def test_of_two_attempts_that_wrote_a_part_the_second_counts_before_the_tenth(output):
+    unfinished = pathlib.Path(output.folder) / "_unfinished"
+    for number in ("10", "2", "3"):
+        (unfinished / number).mkdir()
+        (unfinished / number / "part-00000").write_text(number)
+    assert texts(output) == {0: "2"}
+    assert output.next_attempt([]).endswith("/11")
+    (unfinished / "10" / "part-00000").unlink()
+    (unfinished / "10").rmdir()
+    assert output.next_attempt([]).endswith("/4")  # and not a number that is there
+
+
+def test_a_part_that_is_in_its_place_is_not_renamed(tmp_path):
+    context = local_context()
+    output = Output(Storage(context), str(tmp_path))
+    output.begin(PLAN)
+    (tmp_path / "part-00000").write_text("zero")
+    (tmp_path / "_unfinished" / "1").mkdir()
+    (tmp_path / "_unfinished" / "1" / "part-00001").write_text("one")
+    context.settings["renamed"].clear()
+    output.publish()
+    assert context.settings["renamed"] == [("part-00001", "part-00001"), ("_SUCCESS.part", "_SUCCESS")]
+
+
+def test_the_root_of_a_file_system_is_a_folder():
+    assert [Output(None, folder).folder for folder in ("/", "hdfs:///out/", "out")] == ["/", "hdfs:///out", "out"]

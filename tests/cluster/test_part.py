@@ -100,3 +100,10 @@ def test_a_task_computes_on_the_cores_that_spark_gives_it(monkeypatch, task, cor
 def test_the_reason_of_a_line_that_is_refused_is_that_of_the_model():
     first, second = computed(Batches("x"), [("a",), ("x",)])
     assert first == {"translation": "A"} and str(second) == "It has x."
+
+
+@pytest.mark.parametrize(("rows", "threads", "sizes"), [(5, 2, [2, 3]), (4, 2, [2, 2]), (1, 2, [1]), (9, 4, [3, 3, 3])])
+def test_few_rows_are_divided_among_the_threads(rows, threads, sizes):
+    batches = Batches()
+    list(output_lines(job(100), batches, ["a"] * rows, threads))
+    assert sorted(map(len, batches.rows)) == sizes

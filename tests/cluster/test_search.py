@@ -137,3 +137,25 @@ def test_a_pair_is_scored_by_the_signature_score():
     ]
     assert graph.calls == [("score", {"text": ["a dog"], "translation": ["ein Hund"]})]
     assert graph.required == [("score", ("score", "log_probability", "truncated"), ())]
+
+
+def test_of_the_whole_beam_the_nearest_to_the_reference_is_taken_and_of_equals_the_first():
+    beam = {"translations": [[b"ein Hund", b"der Hund", b"der Hund"]], "scores": [[-0.5, -1.0, -2.0]]}
+    rest = {"is_cut": [[False, True, False]], "truncated": [True], "alignments": [[b""] * 3]}
+    graph = Graph(translate=beam | rest)
+    [found] = Nearest().on(graph)([("a dog", "der Hund")])
+    assert found == {"translation": "der Hund", "score": -1.0, "is_cut": True, "truncated": True, "chrf": 100.0}
+    assert graph.calls == [("translate", {"text": ["a dog"], "n_best": [3]})]
+
+
+@pytest.mark.parametrize(
+    ("tag", "text", "written"), [("<bt>", "Hund", "<bt> Hund"), ("<bt>", "", "<bt>"), ("", "Hund ", "Hund ")]
+)
+def test_a_tag_stands_before_a_translation_and_alone_without_one(tag, text, written):
+    assert Translate((), tag).written(Candidates([Translation(text, -0.5)]))["translation"] == written
+
+
+@pytest.mark.parametrize(("unplaced", "written"), [((), None), (("a b",), "a b"), (("a b", "c"), "a b\nc")])
+def test_each_span_that_is_missing_has_a_line(unplaced, written):
+    row = Translate(protection=SPANS).written(Candidates([Translation("x", -0.5, unplaced=unplaced)]))
+    assert row["unplaced"] == written

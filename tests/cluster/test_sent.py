@@ -7,6 +7,7 @@ import pytest
 
 from cluster.errors import ClusterError
 from cluster.sent import found_export, zip_export, zip_project
+from tests.support.places import ROOT
 from tests.support.processes import python
 
 
@@ -67,3 +68,13 @@ def test_the_modules_that_are_sent_are_all_that_a_worker_imports_before_it_opens
     from_elsewhere, modules = json.loads(process.stdout)
     assert from_elsewhere == []
     assert not {"keras", "tensorflow", "typer", "pydantic", "regex", "sacrebleu"} & set(modules)
+
+
+def test_every_module_of_both_packages_is_sent_packed_under_the_name_it_is_imported_by(tmp_path):
+    with zipfile.ZipFile(zip_project(tmp_path / "project.zip")) as archive:
+        infos = archive.infolist()
+    expected = {
+        str(path.relative_to(ROOT)) for name in ("keras_transformer", "cluster") for path in (ROOT / name).rglob("*.py")
+    }
+    assert {info.filename for info in infos} == expected
+    assert sum(info.compress_size for info in infos) < 0.5 * sum(info.file_size for info in infos)

@@ -8,6 +8,7 @@ import sys
 import threading
 import types
 
+import psutil
 import pytest
 
 from cluster import session
@@ -111,8 +112,9 @@ def test_spark_is_stopped_whatever_ends_the_work(begun):
     def fail():
         raise ZeroDivisionError
 
+    before = psutil.Process().num_fds()
     (_, log_file), _, context = begun(None, [], None, fail, ZeroDivisionError)
-    assert context.asked[-1] == ("stop",) and not log_file.exists()
+    assert context.asked[-1] == ("stop",) and not log_file.exists() and psutil.Process().num_fds() == before
 
 
 def test_what_everybody_may_rely_on_is_set():

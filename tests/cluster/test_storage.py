@@ -63,6 +63,8 @@ def test_names_and_kinds(storage, corpus):
 
 def test_a_file_is_written_beside_its_name_and_then_renamed_and_read_as_it_was(storage, context, tmp_path):
     path = f"{tmp_path}/new/plan.json"
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "plan.json.part").write_text("what a killed command left")
     for text in ('{"a": "old"}', '{"a": "ü"}'):
         storage.write(path, text)
     assert storage.read_json(path) == {"a": "ü"} and os.listdir(tmp_path / "new") == ["plan.json"]

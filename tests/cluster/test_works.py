@@ -63,7 +63,18 @@ def test_a_pair_that_came_before_is_dropped_unless_another_rule_drops_it():
     assert len(work.example) == 3 and work.on(None)([work.example])
 
 
-def test_a_pair_in_another_language_is_dropped_and_an_unknown_language_is_named():
+class Detector:
+    """Knows English by its article; that of py3langid takes two seconds to load."""
+
+    labels = ["de", "en"]
+
+    def classify(self, text):
+        return ("en" if "The " in text else "de"), 1.0
+
+
+def test_a_pair_in_another_language_is_dropped_and_an_unknown_language_is_named(monkeypatch):
+    for place in ("cluster.works.detector", "keras_transformer.text.cleaning.detector"):
+        monkeypatch.setattr(place, Detector)
     english, german = "The weather in the mountains was cold.", "Das Wetter in den Bergen war sehr kalt."
     work = Clean((("languages", ("en", "de")),))
     assert [row["dropped"] for row in work.on(None)([(english, german), (german, english)])] == [
