@@ -1,6 +1,7 @@
 """The batcher: which waiting requests are computed next, and how much may wait."""
 
 import asyncio
+import gc
 import threading
 import types
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export.server.batcher import Batcher, concatenated, length_class, split
+from export.server.batcher import Batcher, Task, Work, concatenated, length_class, repeated, run_together, split
 from export.server.errors import Code, RequestError
 from export.server.signature import Signature, Tensor
 
@@ -161,3 +162,61 @@ def test_one_who_gives_up_while_a_batch_is_computed_takes_nobody_elses_answer():
 
     assert asyncio.run(main()) == [[b"first"], [b"a"], [b"b"]]
     assert version.ran == [[b"first"], [b"a", b"gone", b"b"]]
+
+
+@pytest.mark.parametrize(("answer_bytes", "is_refused"), [(108, False), (107, True)])
+def test_an_answer_may_have_as_many_bytes_as_are_allowed(answer_bytes, is_refused):
+    _, [answer] = computed([texts(b"x" * 100)], answer_bytes=answer_bytes)
+    assert isinstance(answer, RequestError) is is_refused
+
+
+class Refusing:
+    """A version whose graph refuses a batch with a text that begins with "bad"; `ran` has the texts of each."""
+
+    def __init__(self):
+        self.ran = []
+
+    def run(self, signature, outputs, inputs):
+        lines = inputs["text"].tolist()
+        self.ran.append(lines)
+        if bad := [line for line in lines if line.startswith(b"bad")]:
+            raise RequestError(Code.INVALID_ARGUMENT, f"{bad[0].decode()} is refused.")
+        return inputs
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2, 3])
+def test_only_the_request_that_the_graph_refuses_gets_the_error(bad):
+    lines = [b"bad" if number == bad else b"%d" % number for number in range(4)]
+    version = Refusing()
+    batch = [Task(Work(version, SIGNATURE, ("text",), 0), texts(line), 1, None, line) for line in lines]
+    results = run_together(batch)
+    assert [isinstance(result, RequestError) for result in results] == [number == bad for number in range(4)]
+    assert [result["text"].tolist() for result in results if isinstance(result, dict)] == [
+        [line] for line in lines if line != b"bad"
+    ]
+    assert version.ran[0] == lines and max(map(len, version.ran[1:])) == 2
+
+
+def test_after_its_requests_a_batcher_holds_nothing_and_asyncio_reports_no_error_that_was_answered(caplog):
+    version = Refusing()
+
+    async def main():
+        batcher = Batcher(workers=2, batch_rows=1, queue_rows=100, answer_bytes=10_000)
+        both = batcher.compute(version, SIGNATURE, ("text",), texts(b"bad one", b"bad two"), 5.0)
+        with pytest.raises(RequestError, match="bad one is refused"):
+            await both
+        while batcher._free < 2:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.001)
+        assert not batcher._running and batcher.waiting_rows == 0
+        batcher.close()
+        assert batcher._pool._shutdown
+
+    asyncio.run(main())
+    gc.collect(1)  # what is young; all objects of TensorFlow would take a second
+    assert "never retrieved" not in caplog.text
+
+
+def test_an_input_of_one_row_is_repeated_as_it_is():
+    found = repeated({"pair": np.array([[1, 2]]), "text": np.array([b"a", b"b", b"c"], object)}, 3)
+    assert found["pair"].tolist() == [[1, 2]] * 3 and found["text"].tolist() == [b"a", b"b", b"c"]

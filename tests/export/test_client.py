@@ -230,10 +230,10 @@ def test_no_attempt_begins_after_the_deadline(monkeypatch):
 
 def test_after_an_error_the_requests_that_wait_are_not_sent():
     client = ServingClient("http://localhost:1/v1/models/mine", rows_per_request=1, requests_at_once=1)
-    client.transport = Busy(pause=0.2, is_transient=False)
+    client.transport = Busy(pause=0.05, is_transient=False)
     with pytest.raises(ClientError, match="busy"):
         client.predict({"text": list("abcdefgh")}, "repeat")
-    time.sleep(0.3)  # what is being sent meanwhile ends
+    time.sleep(0.15)  # what is being sent meanwhile ends
     assert len(client.transport.seconds) < 4
 
 

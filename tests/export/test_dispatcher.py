@@ -228,6 +228,19 @@ def test_a_question_has_as_many_rows_as_the_options_allow_and_every_input(rows, 
     assert asked == [(b"body", most)]
 
 
+@pytest.mark.parametrize(("wanted", "outputs"), [((), ("a",)), (("spans", "a"), ("a", "spans"))])
+def test_places_in_texts_are_computed_if_they_are_named(wanted, outputs):
+    tensor = Tensor("x", tf.string, (None,))
+    signature = Signature("translate", {"text": tensor}, {"a": tensor, "spans": tensor}, {})
+    version = types.SimpleNamespace(signatures={"translate": signature})
+    inputs = {"text": np.array([b"a"], object)}
+    codec = types.SimpleNamespace(signature_name="translate", output_names=wanted, read=lambda signature: inputs)
+    question = Dispatcher(ANY, ServerOptions()).question(
+        version, lambda body, most: codec, b"", 0, time.monotonic() + 9
+    )
+    assert asyncio.run(question).output_names == outputs
+
+
 @pytest.mark.parametrize(("size", "is_off"), [(BIG, False), (BIG + 1, True)])
 def test_only_what_is_longer_than_64_kib_is_read_in_another_thread(size, is_off):
     dispatcher = Dispatcher(None, OPTIONS)

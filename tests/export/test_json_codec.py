@@ -80,6 +80,7 @@ def test_base64_of_any_length_is_read(length, padding):
         (b'{"instances": [' + b"9" * 5000 + b"]}", ["JSON", "digits"]),
         (b'{"inputs": ["a"], "inputs": ["b"]}', ["'inputs' twice"]),
         (b'{"instances": [{"text": "a", "text": "b"}]}', ["'text' twice"]),
+        (b'{"%s": 1, "%s": 2}' % (b"k" * 101, b"k" * 101), [f"the key '{'k' * 100}' twice"]),
         ([], ["object"]),
         ({}, ["instances", "inputs"]),
         ({"inputs": ["a"], "instances": ["a"]}, ["instances", "inputs"]),

@@ -147,3 +147,15 @@ def test_a_text_takes_no_required_phrases():
     inputs |= {"language": np.array([b"en"], object), "required": np.array([b"", b"Hund"], object)}
     with pytest.raises(RequestError, match="required is for sentences, and paragraphs is true"):
         run_paragraphs(Graph(), RANKED, inputs)
+
+
+def test_the_sentences_of_a_text_are_counted_with_the_parts_of_those_that_are_too_long(monkeypatch):
+    text, graph = "One two three, four five six, seven eight nine.", Graph()
+    ask([text], graph=graph)
+    count = len(set(graph.seen))
+    assert count > 2  # the sentence itself, and its parts
+    monkeypatch.setattr(paragraphs, "MOST_SENTENCES", count)
+    ask([text])
+    monkeypatch.setattr(paragraphs, "MOST_SENTENCES", count - 1)
+    with pytest.raises(RequestError, match=f"more than {count - 1} sentences, the most here"):
+        ask([text])

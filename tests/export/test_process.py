@@ -60,6 +60,23 @@ def test_a_server_ends_although_a_version_is_loading(echo_folder, monkeypatch, s
     is_over.set()
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_the_process_with_its_own_code(number, tmp_path, monkeypatch, signals):
+    codes = []
+    use_light_versions(monkeypatch)
+    monkeypatch.setattr(os, "_exit", codes.append)
+
+    def started(address):
+        for _ in range(2):
+            os.kill(os.getpid(), number)
+            time.sleep(0.01)  # so that they do not become one
+
+    models = Models.in_folder(write_light(tmp_path / "mine", 1))
+    assert run_until_signal(models, ServerOptions(port=0, grpc_port=0), started) is True
+    assert codes == [128 + number]
+
+
 @pytest.mark.parametrize("name", ["port", "grpc_port"])
 def test_a_port_that_is_taken_is_named_and_nothing_stays_open(name, echo_folder, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -125,3 +142,21 @@ def test_an_address_is_written_as_clients_read_it(host, is_tls, page, rpc):
     address = process.Address("a model", host, 1, 2, is_tls)
     assert (address.page_url, address.url) == (page, f"{page}v1/models/a%20model")
     assert address.grpc_url == f"{rpc}a%20model"
+
+
+def test_ports_have_tls_and_unix_sockets_do_not_and_many_may_wait_at_both():
+    asked = []
+
+    async def create_server(connection, sock, **how):
+        asked.append((sock.family, how))
+
+    async def main():
+        asyncio.get_running_loop().create_server = create_server
+        secrets = types.SimpleNamespace(certificate=types.SimpleNamespace(context="context"))
+        server = process.Uvicorn(process.uvicorn.Config(None), None, secrets, 3.0)
+        await server.startup([types.SimpleNamespace(family=each) for each in (socket.AF_INET, socket.AF_UNIX)])
+        assert server.started and len(server.servers) == 2
+
+    asyncio.run(main())
+    tls = {"ssl": "context", "ssl_handshake_timeout": 3.0, "ssl_shutdown_timeout": 3.0}
+    assert asked == [(socket.AF_INET, {"backlog": 2048} | tls), (socket.AF_UNIX, {"backlog": 2048})]

@@ -116,3 +116,10 @@ def test_the_elements_of_all_dimensions_together_are_bounded():
     assert shape_of("text", fits) == sizes
     with pytest.raises(RequestError, match=f"at most {MOST_ELEMENTS} elements"):
         shape_of("text", claims)
+
+
+@pytest.mark.parametrize(("asked", "answered"), [("", "serving_default"), ("score", "score")])
+def test_an_answer_names_the_model_the_version_and_the_signature(asked, answered):
+    request = PredictRequest(model_spec={"name": "mine", "signature_name": asked})
+    spec = PredictResponse.FromString(ProtobufCodec(request, number=7, most_rows=1).write({}, most=1000)).model_spec
+    assert (spec.name, spec.version.value, spec.signature_name) == ("mine", 7, answered)

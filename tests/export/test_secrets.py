@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import ssl
 
 import pytest
 
@@ -83,6 +84,13 @@ def test_another_authority_of_clients_replaces_the_first(authority, stranger, tm
     assert certificate.refresh() is True
     [known] = certificate.context.current.get_ca_certs()
     assert dict(pairs[0] for pairs in known["subject"])["commonName"] == "another-authority"
+
+
+@pytest.mark.parametrize("has_ca", [False, True])
+def test_connections_are_of_tls_1_2_at_least_and_are_not_negotiated_again(has_ca, authority):
+    context = Certificate(*authority.pair("server"), authority.certificate if has_ca else None).context.current
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_2 and context.options & ssl.OP_NO_RENEGOTIATION
+    assert context.verify_mode is (ssl.CERT_REQUIRED if has_ca else ssl.CERT_NONE)
 
 
 def test_files_that_are_wrong_are_refused_at_every_look_and_so_are_those_that_change_meanwhile(authority, monkeypatch):

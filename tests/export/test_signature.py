@@ -39,3 +39,15 @@ def signature(of_input, of_output):
 def test_requests_share_a_batch_if_its_rows_can_be_told_apart(of_input, of_output, can):
     assert signature(of_input, of_output).can_join(("out",)) is can
     assert signature((None,), (None, None)).can_join(())
+
+
+def test_outputs_are_in_the_order_of_letters_whoever_asks_in_which():
+    outputs = {name: Tensor(name, tf.string, (None,)) for name in "cab"}
+    known = Signature("one", {}, outputs, {})
+    assert known.output_names([]) == ("a", "b", "c") and known.output_names(["c", "a"]) == ("a", "c")
+    for wanted, reason in (
+        (["d"], "has no output 'd'; it has a, b, c"),
+        (["a", "c", "a"], "a, c, a name one of them twice"),
+    ):
+        with pytest.raises(RequestError, match=reason):
+            known.output_names(list(wanted))

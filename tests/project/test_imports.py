@@ -93,6 +93,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "links": "the links of README.md and of every page",
     "killed": "a run that is killed and resumed",
     "letters_graph": "export/graph/served_graph.py with letters for tokens",
+    "light_folder": "export/server/models.py and model_folder.py with versions that load at once",
     "lite_folder": "keras_transformer/lite/folder.py",
     "lowercase": "tokenizers in lower case",
     "manual": "the pages of docs/",

@@ -1,0 +1,164 @@
+"""Models whose versions load at once: which are served, which are closed, and what is remembered."""
+
+import asyncio
+import os
+import shutil
+
+import pytest
+
+from export.server import model_folder
+from export.server.errors import RequestError
+from export.server.model_folder import ModelFolder, State
+from export.server.models import Models
+from export.server.models_config import Model, Policy
+from export.versions import ExportError
+from tests.support.light_versions import LightVersion, use_light_versions, write_light
+
+
+@pytest.fixture
+def closed(monkeypatch):
+    return use_light_versions(monkeypatch)
+
+
+def opened(path, *policy, **labels):
+    return ModelFolder(Model("mine", path, Policy(*policy), labels)).loaded()
+
+
+def numbers(folder):
+    return [version.number for version in folder.versions]
+
+
+def test_what_was_served_stays_if_nothing_else_can_be(tmp_path, closed):
+    folder = opened(write_light(tmp_path / "mine", 1, 2))
+    for number in (1, 2):
+        shutil.rmtree(tmp_path / "mine" / str(number))
+    asyncio.run(folder.refresh())
+    assert numbers(folder) == [2] and closed == []
+
+
+@pytest.mark.parametrize(("most", "served"), [(1, [3]), (2, [3, 2]), (9, [3, 2, 1])])
+def test_as_many_versions_are_served_as_the_policy_says_the_highest_first(most, served, tmp_path, closed):
+    folder = opened(write_light(tmp_path / "mine", 1, 2, 3), most)
+    assert numbers(folder) == served and folder.version().number == 3
+    shutil.rmtree(tmp_path / "mine" / "3")
+    asyncio.run(folder.refresh())
+    assert numbers(folder) == [2, 1][:most] and closed == [("mine", 3)]
+    assert folder.status[3].state is State.END and folder.status[2].state is State.AVAILABLE
+
+
+def test_a_version_that_changes_while_it_is_loaded_is_closed_and_is_no_failure(tmp_path, closed, monkeypatch):
+    write_light(tmp_path / "mine", 1)
+    monkeypatch.setattr(LightVersion, "warm_up", lambda self: (self.path / "more").touch())
+    with pytest.raises(ExportError, match="No version in .* can be served: .*1 changed while it was loaded"):
+        opened(tmp_path / "mine")
+    assert closed == [("mine", 1)]
+
+
+def test_a_version_with_a_pipe_is_not_opened(tmp_path, closed, monkeypatch):
+    write_light(tmp_path / "mine", 1)
+    os.mkfifo(tmp_path / "mine" / "1" / "assets")
+    monkeypatch.setattr(model_folder, "Version", lambda path: pytest.fail("it is read"))
+    with pytest.raises(ExportError, match="assets is neither a file nor a folder"):
+        opened(tmp_path / "mine")
+
+
+def test_a_version_that_still_answers_is_closed_after_its_last_request(tmp_path, closed):
+    folder = opened(write_light(tmp_path / "mine", 1))
+    old = folder.version()
+    old.users = 1
+
+    async def replace():
+        write_light(tmp_path / "mine", 2)
+        await folder.refresh()
+        await asyncio.sleep(0.06)
+        assert numbers(folder) == [2] and closed == [] and folder.status[1].state is State.UNLOADING
+        old.users = 0
+        while not closed:
+            await asyncio.sleep(0.01)
+        assert folder.status[1].state is State.END
+
+    asyncio.run(asyncio.wait_for(replace(), 10))
+
+
+def test_a_number_that_is_served_again_keeps_its_state_when_the_one_before_it_is_closed(tmp_path, closed):
+    folder = opened(write_light(tmp_path / "mine", 1))
+    (tmp_path / "mine" / "1" / "more").touch()
+    asyncio.run(folder.refresh())
+    assert closed == [("mine", 1)] and folder.status[1].state is State.AVAILABLE
+
+
+@pytest.mark.parametrize(
+    ("tries", "seconds", "is_tried"), [(1, 59, False), (1, 61, True), (5, 61, True), (6, 61, False)]
+)
+def test_a_load_that_failed_is_tried_again_five_times_a_minute_apart(tries, seconds, is_tried, tmp_path, closed):
+    write_light(tmp_path / "mine", 1)
+    folder = opened(tmp_path / "mine")
+    write_light(tmp_path / "mine", 2, content="no memory")
+    asyncio.run(folder.refresh())
+    [(path, failure)] = folder._failures.items()
+    assert (path.name, failure.tries, numbers(folder)) == ("2", 1, [1])
+    folder._failures[path] = failure._replace(tries=tries, at=failure.at - seconds)
+    asyncio.run(folder.refresh())
+    assert folder._failures[path].tries == tries + is_tried
+
+
+@pytest.mark.parametrize("number", [2, 5])
+def test_a_label_means_the_version_that_it_had_until_its_new_one_is_served(number, tmp_path, closed):
+    folder = opened(write_light(tmp_path / "mine", 1, 2), 9, stable=1)
+    assert folder.version("stable").number == 1
+    folder.configure(Model("mine", tmp_path / "mine", Policy(9), {"stable": number}))
+    assert folder.version("stable").number == 1  # nobody has looked yet
+    asyncio.run(folder.refresh())
+    assert folder.version("stable").number == (2 if number == 2 else 1)
+    write_light(tmp_path / "mine", 5)
+    asyncio.run(folder.refresh())
+    assert folder.version("stable").number == number
+
+
+def test_a_folder_that_is_closed_serves_nothing_and_looks_for_nothing(tmp_path, closed):
+    folder = opened(write_light(tmp_path / "mine", 1))
+    asyncio.run(folder.close())
+    assert numbers(folder) == [] and closed == [("mine", 1)]
+    asyncio.run(folder.refresh())
+    asyncio.run(asyncio.wait_for(folder.watch(0.0), 10))
+    assert numbers(folder) == []
+
+
+def test_each_reason_is_given_once(tmp_path, closed):
+    write_light(tmp_path / "mine", 1, content="no memory")
+    with pytest.raises(ExportError) as error:
+        opened(tmp_path / "mine")
+    assert str(error.value).count("no memory") == 1
+    with pytest.raises(ExportError, match="can be served: .*has no version 7"):
+        opened(tmp_path / "mine", 1, frozenset([7]))
+
+
+def test_the_states_of_a_model_are_told_highest_first(tmp_path, closed):
+    folder = opened(write_light(tmp_path / "mine", 1, 2, 10), 9)
+    models = Models([folder])
+    assert list(models.statuses("mine")) == [10, 2, 1] and list(models.statuses("mine", 2)) == [2]
+    folder.status = dict(sorted(folder.status.items()))
+    assert list(models.statuses("mine")) == [10, 2, 1]
+
+
+def test_folders_and_the_file_are_looked_at_as_often_as_each_is_told(tmp_path, closed, monkeypatch):
+    seconds = []
+
+    async def watch(self, *given):
+        seconds.append((type(self).__name__, *given))
+
+    monkeypatch.setattr(ModelFolder, "watch", watch)
+    monkeypatch.setattr(Models, "_watch_file", watch)
+    models = Models([opened(write_light(tmp_path / "mine", 1))], "the file")
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(models.watch(3.0, 7.0), 0.05))
+    assert seconds == [("ModelFolder", 3.0), ("Models", "the file", 7.0)]
+
+
+def test_every_model_that_cannot_be_loaded_is_counted_and_named(tmp_path, closed):
+    models = Models([opened(write_light(tmp_path / "mine", 1))])
+    write_light(tmp_path / "bad", 1, content="no memory")
+    new = [Model(name, tmp_path / name) for name in ("bad", "mine", "none")]
+    with pytest.raises(RequestError, match=r"^2 model\(s\) did not become available: \{\{name: bad .*name: none "):
+        asyncio.run(models.reload(new))
+    assert models.names == ["bad", "mine", "none"] and closed == []
