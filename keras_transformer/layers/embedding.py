@@ -50,6 +50,7 @@ class TokenEmbedding(keras.layers.Layer):
             name="matrix",
             shape=(self.vocab_size, self.d_model),
             initializer=keras.initializers.RandomNormal(stddev=self.d_model**-0.5),
+            autocast=False,  # see `rows_in`
         )
         self.bias = None
         if self.use_bias:
@@ -60,7 +61,8 @@ class TokenEmbedding(keras.layers.Layer):
 
     def embed(self, ids):
         """ids (B, L) -> (B, L, d_model)"""
-        return rows_at(self.in_compute_dtype(), as_ids(ids)) * ops.cast(self.d_model**0.5, self.compute_dtype)
+        rows = rows_in(self.compute_dtype, self.matrix, as_ids(ids))
+        return rows * ops.cast(self.d_model**0.5, self.compute_dtype)
 
     def logits(self, states):
         """states (B, L, d_model) -> (B, L, vocab_size)"""
@@ -111,6 +113,16 @@ def logits_by(weights: OutputWeights, states):
         return ops.reshape(logits, (-1, tokens))
     logits = ops.matmul(states, weights.kernel)
     return logits if weights.bias is None else logits + weights.bias
+
+
+def rows_in(dtype: str, weight, numbers):
+    """Return the rows of a weight (N, d) with these numbers, int (any shape), in `dtype`: (any shape, d).
+
+    The gradient of a row is a sum over all places that read it, thousands in a batch. The weight is read in its own
+    dtype and its rows are cast after that, so the sum is taken in float32: bfloat16 stops counting at 256, and on a
+    GPU JAX adds it up a hundred times more slowly. For this the weight must be made with `autocast=False`.
+    """
+    return ops.cast(rows_at(ops.convert_to_tensor(weight), numbers), dtype)
 
 
 def as_ids(values):
@@ -200,11 +212,12 @@ class LearnedPositions(keras.layers.Layer):
             name="table",
             shape=(self.max_positions, embedded_shape[-1]),
             initializer=keras.initializers.RandomNormal(stddev=0.02),
+            autocast=False,  # see `rows_in`
         )
 
     def call(self, embedded, positions):
         positions = ops.minimum(as_ids(positions), self.max_positions - 1)
-        return embedded + ops.cast(ops.take(ops.convert_to_tensor(self.table), positions, axis=0), embedded.dtype)
+        return embedded + rows_in(embedded.dtype, self.table, positions)
 
     def compute_output_shape(self, embedded_shape: tuple, positions_shape: tuple | None = None) -> tuple:
         return embedded_shape

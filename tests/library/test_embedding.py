@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_transformer.layers import LearnedPositions, SinusoidalPositions, TokenEmbedding, sinusoidal_encoding
 from tests.support.models import as_numpy, assert_close, layer_norm, normal
+from tests.support.processes import run_without_tensorflow
 
 MATRIX = np.array([[0.0, 1.0, 2.0, 3.0], [1.0, 0.0, -1.0, 0.5], [2.0, 2.0, 0.0, -1.0]], "float32")
 
@@ -183,3 +184,26 @@ def test_a_position_past_the_last_row_gets_the_last_row():
     layer.build(states.shape)
     layer.table.assign(MATRIX)
     assert_close(layer(states, np.array([[2, 7]])), [MATRIX[[2, 2]]])
+
+
+# Their gradients
+
+SUMS = """
+import sys, jax, keras, numpy as np
+from keras_transformer.layers import LearnedPositions, TokenEmbedding
+keras.config.set_dtype_policy("mixed_bfloat16")
+ids = keras.Input((1001,), dtype="int32")
+model = keras.Model(ids, LearnedPositions(3)(TokenEmbedding(3, 4)(ids), ids))
+def total(weights):
+    return model.stateless_call(weights, [], np.ones((1, 1001), "int32"))[0].astype("float32").sum()
+np.savez(sys.argv[1], *jax.grad(total)([weight.value for weight in model.trainable_variables]))
+print("tensorflow" in sys.modules)
+"""
+
+
+@pytest.mark.release
+def test_the_gradient_of_a_row_that_is_read_1001_times_is_exact_under_mixed_bfloat16(tmp_path):
+    run_without_tensorflow("jax", SUMS, tmp_path / "found.npz")  # TensorFlow sums in float32 whatever it is given
+    with np.load(tmp_path / "found.npz") as gradients:
+        for of_one, gradient in zip((2.0, 1.0), gradients.values(), strict=True):  # a token's is sqrt(4)
+            assert_close(gradient, [[0.0] * 4, [1001 * of_one] * 4, [0.0] * 4], atol=0, rtol=0)
