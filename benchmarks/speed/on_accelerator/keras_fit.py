@@ -14,6 +14,7 @@ class KerasFit:
     def __init__(self, task: Task, contestant: Contestant):
         os.environ["KERAS_BACKEND"] = "jax"
         os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # otherwise it takes all memory of a GPU that others use
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {contestant.xla_flags}".strip()
         import keras
 
         import keras_transformer as kt

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.speed.on_accelerator.chip import Chip
-from benchmarks.speed.on_accelerator.task import CONTESTANTS, Round
+from benchmarks.speed.on_accelerator.task import CONTESTANTS, CUBLAS, Round
 
 HEAD = (
     "model", "contestant", "matrices", "target tokens/s", "ms per step", "model TFLOP/s",
@@ -96,12 +96,14 @@ def as_json(chip: Chip, measurements: Sequence[Measurement], command: str, shape
     return json.dumps(heading | {"measurements": rows}) + "\n"
 
 
-EXPLANATION = """\
+EXPLANATION = f"""\
 `kt.Transformer.fit` is stock Keras with `KERAS_BACKEND=jax`, as `examples/fit.py` calls it: `compile` with the paper's
 optimizer and `LabelSmoothedCrossentropy`, then `fit` on a `keras.utils.PyDataset` of NumPy batches, without metrics and
 without a progress bar. bfloat16 is the dtype policy `mixed_bfloat16`, and autocast in PyTorch. In float32, JAX
 multiplies matrices in TF32 by default. PyTorch does so only after `torch.set_float32_matmul_precision("high")`, so it
-has a row with it and a row without.
+has a row with it and a row without. "cuBLAS alone" is the same program with
+`XLA_FLAGS="{CUBLAS}"`: XLA then gives no matrix product
+to Triton and joins none.
 
 Each contestant has a process of its own. Rounds of steps alternate between the contestants of one precision, and the
 median round counts; a round of ours is one whole call of `fit`, input and all, while PyTorch finds its batches on the

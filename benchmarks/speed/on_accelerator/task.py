@@ -24,6 +24,7 @@ class Contestant(NamedTuple):
     products: str
     is_attention_fused: bool = True  # Keras only: False after keras.config.disable_flash_attention()
     steps_per_execution: int = 1  # Keras only: an argument of `compile`
+    xla_flags: str = ""  # Keras only: added to the environment variable XLA_FLAGS
 
     @property
     def framework(self) -> str:
@@ -31,10 +32,12 @@ class Contestant(NamedTuple):
 
 
 KERAS, TORCH = "kt.Transformer.fit, JAX", "torch.nn.Transformer, torch.compile"
+CUBLAS = "--xla_gpu_enable_triton_gemm=false --xla_gpu_dot_merger_threshold_mb=0"
 CONTESTANTS = {
     "keras_bfloat16": Contestant(KERAS, "bfloat16", "bfloat16"),
     "torch_bfloat16": Contestant(TORCH, "bfloat16", "bfloat16"),
     "keras_bfloat16_unfused": Contestant(f"{KERAS}, flash attention disabled", "bfloat16", "bfloat16", False),
+    "keras_bfloat16_cublas": Contestant(f"{KERAS}, cuBLAS alone", "bfloat16", "bfloat16", xla_flags=CUBLAS),
     "keras_bfloat16_10_steps": Contestant(f"{KERAS}, steps_per_execution=10", "bfloat16", "bfloat16", True, 10),
     "keras_float32": Contestant(KERAS, "float32", "TF32"),
     "torch_tf32": Contestant(f'{TORCH}, matmul precision "high"', "float32", "TF32"),
