@@ -8,6 +8,7 @@ there, or bring one that must not come: the answer names it.
 import functools
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -50,6 +51,14 @@ GLOSSARIES_KEPT = 32  # that were read last
 Compute = Callable[[tuple[str, ...], Arrays], Arrays]
 
 
+class Abilities(NamedTuple):
+    """What the model of a version does with protected text."""
+
+    placeholders: int = 0  # how many it knows
+    knows_terms: bool = False  # whether it has learned soft terms
+    aligns: bool = True  # whether it aligns words; if not, placeholders stand for terms too
+
+
 def with_protection(signature: Signature) -> Signature:
     """Return the signature `translate` of a graph with INPUTS, UNPLACED and, if it has `forbidden`, REMAINING.
 
@@ -79,24 +88,16 @@ def is_asked(inputs: Arrays, *of: Input) -> bool:
     return any(any(inputs[each.name].tolist()) for each in of if each.name in inputs)
 
 
-def run_protected(
-    compute: Compute,
-    outputs: tuple[str, ...],
-    inputs: Arrays,
-    placeholders: int = 0,
-    knows_terms: bool = False,
-    hides_terms: bool = False,
-) -> Arrays:
+def run_protected(compute: Compute, outputs: tuple[str, ...], inputs: Arrays, abilities: Abilities) -> Arrays:
     """Return the outputs of a batch of lines, with every span of each.
 
     compute: from names of outputs, and the inputs of the graph, to these outputs. In `pieces`, scores and `alignments`
-    is what the model wrote. placeholders: how many the model knows. knows_terms: whether it has learned soft terms.
-    hides_terms: whether placeholders stand for terms too, as for a model that does not align words.
-    Raises RequestError for a kind or a term that makes no sense, and for soft terms that the model does not know.
+    is what the model wrote. Raises RequestError for a kind or a term that makes no sense, and for soft terms that the
+    model does not know.
     """
     of_graph = {name: values for name, values in inputs.items() if name not in [each.name for each in INPUTS]}
     lines = [
-        protected_line(text, asked, placeholders, knows_terms, hides_terms)
+        protected_line(text, asked, abilities)
         for text, asked in zip(inputs["text"], of_rows(inputs, INPUTS), strict=True)
     ]
     texts = [
@@ -166,14 +167,12 @@ def of_rows(inputs: Arrays, of: Sequence[Input]) -> Iterable[tuple[bytes, ...]]:
     return zip(*(column * rows if len(column) == 1 else column for column in columns), strict=True)
 
 
-def protected_line(
-    text: bytes, asked: tuple[bytes, ...], placeholders: int, knows_terms: bool, hides_terms: bool
-) -> ProtectedLine | None:
+def protected_line(text: bytes, asked: tuple[bytes, ...], abilities: Abilities) -> ProtectedLine | None:
     """Return a line with its spans; None if it has none, or is no UTF-8. asked: INPUTS. Raises RequestError."""
     try:
         protection = protection_of(*asked)
-        check_soft(protection.glossary.has_soft, knows_terms)
-        line = ProtectedLine.of(text.decode(), protection, placeholders, hides_terms)
+        check_soft(protection.glossary.has_soft, abilities.knows_terms)
+        line = ProtectedLine.of(text.decode(), protection, abilities.placeholders, not abilities.aligns)
     except UnicodeDecodeError:
         return None
     except UserError as error:

@@ -28,7 +28,7 @@ from ..versions import CERTIFICATE, INFERENCE, LITERT, WARM_UP_REQUESTS, ExportE
 from .errors import RequestError, from_tensorflow, invalid
 from .few_sentences import few_sentences_of
 from .paragraphs import LANGUAGE, PARAGRAPHS, SPANS, run_paragraphs, with_paragraphs
-from .protection import PROTECT, run_protected, with_protection
+from .protection import PROTECT, Abilities, run_protected, with_protection
 from .protobuf_codec import array_of
 from .signature import Arrays, Signature, read_signature, signature_named
 
@@ -74,7 +74,7 @@ class Version:
         self._few = few_sentences_of(path / LITERT)
         self.definitions = {name: definitions[name] for name in self.signatures}
         self.example = example_of(path)
-        self._knows_terms, self._aligns = knows_terms(path), aligns(path)
+        self._of_files = Abilities(knows_terms=knows_terms(path), aligns=aligns(path))
 
     def run(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
         """Compute `outputs` from all inputs of the signature. Raises RequestError if the graph fails."""
@@ -91,22 +91,21 @@ class Version:
             with contextlib.suppress(UnicodeError, UserError):  # the graph knows what to answer
                 return self._few.run(outputs, inputs)
         if PROTECT.name in inputs:
-            compute, known = functools.partial(self._compute, signature), self._placeholders
-            return run_protected(compute, outputs, inputs, known, self._knows_terms, not self._aligns)
+            return run_protected(functools.partial(self._compute, signature), outputs, inputs, self._abilities)
         return self._compute(signature, outputs, inputs)
 
     @functools.cached_property
-    def _placeholders(self) -> int:
-        """How many placeholders of protected spans the model knows."""
+    def _abilities(self) -> Abilities:
+        """What the model does with protected text: as its files say, and its tokenizer when it is first asked."""
         tokenize = self.signatures.get("tokenize")
         if tokenize is None:
-            return 0
+            return self._of_files
 
         def pieces_of(text: str) -> list[str]:
             outputs = self._compute(tokenize, ("pieces",), {"text": np.array([text.encode()], object)})
             return outputs["pieces"][0].decode().split(" ")
 
-        return placeholders_known(pieces_of)
+        return self._of_files._replace(placeholders=placeholders_known(pieces_of))
 
     def _compute(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
         fetches = [signature.outputs[name].graph_name for name in outputs]

@@ -5,13 +5,14 @@ import pytest
 import tensorflow as tf
 
 from export.server.errors import RequestError
-from export.server.protection import INPUTS, REMAINING, UNPLACED, answered, run_protected, with_protection
+from export.server.protection import INPUTS, REMAINING, UNPLACED, Abilities, answered, run_protected, with_protection
 from export.server.signature import Signature, Tensor
 from export.server.version import Version, aligns, knows_terms
 from export.versions import CERTIFICATE, INFERENCE
 from keras_transformer.inference import Inference
 from keras_transformer.text.placeholders import placeholders_known
 
+NONE = Abilities()
 OUTPUTS = ("translations", "alignments", "scores")
 GRAPH = Signature(
     "translate",
@@ -35,16 +36,14 @@ def capitals(names, inputs):
     return {name: found[name] for name in names}  # fmt: skip
 
 
-def ask(
-    lines, outputs=("translations", UNPLACED, "scores"), placeholders=0, knows_terms=False, hides_terms=False, **asked
-):
+def ask(lines, outputs=("translations", UNPLACED, "scores"), abilities=NONE, **asked):
     inputs = {"text": np.array([line.encode() for line in lines], object)}
     for each in INPUTS:
         values = asked.get(each.name, [""])
         inputs[each.name] = np.array([value.encode() for value in values], object)
     for name in {"required", "forbidden"} & set(asked):
         inputs[name] = np.array([value.encode() for value in asked[name]], object)
-    return run_protected(capitals, outputs, inputs, placeholders, knows_terms, hides_terms)
+    return run_protected(capitals, outputs, inputs, abilities)
 
 
 def firsts(column):
@@ -61,15 +60,17 @@ def test_spans_and_terms_come_through():
 
 def test_a_model_that_knows_placeholders_gets_them_in_place_of_spans():
     lines = ["see {x} and {y} <b>with {z}</b>", "a dog"]
-    answer = ask(lines, placeholders=2, protect=["placeholders,tags"], glossary=["dog\tHund"])  # by the alignment
+    answer = ask(
+        lines, abilities=Abilities(2), protect=["placeholders,tags"], glossary=["dog\tHund"]
+    )  # by the alignment
     assert firsts(answer["translations"]) == ["SEE {x} AND {y} <b>WITH {z}</b>", "A Hund"]
 
 
 def test_of_a_model_that_does_not_align_terms_become_placeholders_too():
-    asked = {"glossary": ["dog\tHund"], "keep": ["Rex"], "placeholders": 2}
+    asked = {"glossary": ["dog\tHund"], "keep": ["Rex"]}
     lines = ["alone: a dog, Rex"]
-    assert firsts(ask(lines, **asked)[UNPLACED]) == ["Hund\nRex"]
-    answer = ask(lines, hides_terms=True, **asked)
+    assert firsts(ask(lines, abilities=Abilities(2), **asked)[UNPLACED]) == ["Hund\nRex"]
+    answer = ask(lines, abilities=Abilities(2, aligns=False), **asked)
     assert firsts(answer["translations"]) == ["ALONE: A Hund, Rex"] and firsts(answer[UNPLACED]) == [""]
 
 
@@ -87,8 +88,8 @@ def test_a_version_says_whether_its_model_aligns_words(tmp_path, certificate, al
 @pytest.mark.parametrize("aligned", [True, False])
 def test_a_version_that_does_not_align_words_hides_terms(aligned):
     version = Version.__new__(Version)  # without a graph
-    of_graph = {"_compute": lambda signature, *asked: capitals(*asked), "_placeholders": 2, "_few": None}
-    vars(version).update(of_graph, _knows_terms=False, _aligns=aligned)
+    of_graph = {"_compute": lambda signature, *asked: capitals(*asked), "_few": None}
+    vars(version).update(of_graph, signatures={}, _of_files=Abilities(2, aligns=aligned))
     inputs = {each.name: np.array([b""], object) for each in INPUTS}
     inputs |= {"text": np.array([b"alone: a dog"], object), "glossary": np.array([b"dog\tHund"], object)}
     answer = version.run(GRAPH, ("translations", UNPLACED), inputs)
@@ -103,7 +104,7 @@ def test_a_graph_that_divides_placeholders_into_pieces_knows_none():
 
 def test_a_model_that_has_learned_terms_reads_them_and_another_one_refuses_them():
     asked = {"glossary": ["dog\tHund\tsoft"], "protect": ["tags"]}
-    answer = ask(["a <b>dog</b>", "a cat"], knows_terms=True, **asked)
+    answer = ask(["a <b>dog</b>", "a cat"], abilities=Abilities(knows_terms=True), **asked)
     assert firsts(answer["translations"]) == ["A <b>DOG\u00a6 HUND\u00ac</b>", "A CAT"]
     with pytest.raises(RequestError, match="soft terms, which this model has not learned to read"):
         ask(["a cat"], **asked)
@@ -145,6 +146,7 @@ def test_a_line_that_is_no_text_is_left_to_the_graph():
             OUTPUTS,
             {"text": np.array([b"\xff"], object), **{each.name: np.array([b"urls"], object) for each in INPUTS[:1]},
              **{each.name: np.array([b""], object) for each in INPUTS[1:]}},
+            NONE,
         )  # fmt: skip
 
 
