@@ -41,7 +41,7 @@ class CompiledSearch:
 
     def __init__(self, how: SearchHow, word_edges: Callable[[], np.ndarray]):
         batch, rows = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None, None, None), tf.int32)
-        edges = tf.TensorSpec((2, None), tf.bool)
+        phrases, edges = tf.TensorSpec((None, None, None, None), tf.int32), tf.TensorSpec((2, None), tf.bool)
         self._word_edges = word_edges
 
         def compiled(*inputs: tf.TensorSpec) -> Callable:
@@ -51,7 +51,7 @@ class CompiledSearch:
 
         self._search = compiled(batch)
         self._search_from = compiled(batch, batch, rows, rows)
-        self._search_with = compiled(batch, batch, rows, rows, rows, edges)
+        self._search_with = compiled(batch, batch, rows, rows, phrases, edges)
 
     def __call__(self, ids: np.ndarray, asked: Sequence[Asked]) -> tuple:
         """Return the leaves of the Hypotheses of a batch: ids int32 (B, S), and what each line asks."""
@@ -71,8 +71,8 @@ def search_results(
 ) -> tuple:
     """Return the leaves of the Hypotheses of a search: see `search`, and rules.py for the rules.
 
-    Shapes: ids int32 (B, S), prefixes int32 (B, P), endings, forbidden and required int32 (B, N, M), each of its own N
-    and M, word_edges bool (2, V).
+    Shapes: ids int32 (B, S), prefixes int32 (B, P), endings and forbidden int32 (B, N, M), each of its own N and M,
+    required int32 (B, N, W, M), word_edges bool (2, V).
     """
     rules = rule_of_placeholders(how.placeholders, ids)
     if prefixes is not None:

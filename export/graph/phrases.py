@@ -10,7 +10,7 @@ from keras_transformer.prefixes import GUARD
 from keras_transformer.text.placeholders import SYMBOL
 from keras_transformer.text.required import ATTACHED, HAS_SYMBOL, NO_PIECES_FOR_IT, SPACES_IN, word_edges
 from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import PAD, UNK
+from keras_transformer.tokens import BOS, PAD, UNK
 
 from .forbidden import matches
 from .prefixes import padded_endings, places_in
@@ -34,18 +34,19 @@ class GraphPhraseReader:
         """Return the tokens of the phrases of each line, one phrase per line of its text; blank ones are none.
 
         Of phrases that are the same, the first one is kept. Shapes: texts string (B,) -> int32 RaggedTensor (B, None,
-        None). The graph fails if the tokenizer has no piece for a part of a phrase, if one has a placeholder, and if
-        the phrases of a line have `most` tokens or more.
+        None, None): the ways of each phrase, as in the rule `required`. The graph fails if the tokenizer has no piece
+        for a part of a phrase, if one has a placeholder, and if the phrases of a line have `most` tokens or more.
         """
         phrases = tf.strings.split(texts, "\n")
         phrases = tf.ragged.boolean_mask(phrases, ~tf.ragged.map_flat_values(is_blank, phrases))
         words = tf.strings.strip(tf.strings.regex_replace(phrases.flat_values, SPACES_IN, " "))
-        tokens = self.tokens_of(words)
+        tokens, first_tokens = self.tokens_of(words), self.encode(words)
         is_unknown = tf.reduce_any(tokens == UNK, axis=1) | (tokens.row_lengths() == 0)
         is_symbol = tf.strings.regex_full_match(words, f"(?s).*{SYMBOL.pattern}.*")
-        of_lines = phrases.with_values(tokens)
+        of_lines = phrases.with_values(ways_of(tokens, first_tokens))
         required = tf.ragged.boolean_mask(of_lines, phrases.with_values(is_first(tokens, phrases.value_rowids())))
-        counts = tf.reduce_sum(tf.ones_like(required), axis=(1, 2))
+        ways = tf.cast(required != BOS, tf.int32)
+        counts = tf.reduce_sum(tf.reduce_max(tf.reduce_sum(ways, axis=3), axis=2), axis=1)
         message = f"The required phrases of a line must have fewer than {most} tokens."
         checks = [
             tf.debugging.Assert(~tf.reduce_any(is_unknown), [f"{PHRASE} {NO_PIECES_FOR_IT}", words[is_unknown][:1]]),
@@ -68,6 +69,23 @@ class GraphPhraseReader:
         return tf.concat([inside, alone], axis=1)
 
 
+def ways_of(tokens, first_tokens):
+    """Return the ways of phrases: their tokens, then BOS and those at the beginning of a text, if these differ.
+
+    Shapes: both int32 RaggedTensor (N, None) -> int32 RaggedTensor (N, None, None).
+    """
+    differs = written(tokens) != written(first_tokens)
+    is_another = differs & ~tf.reduce_any(first_tokens == UNK, axis=1)
+    begins = tf.fill([tokens.nrows(tf.int32), 1], BOS)
+    ways = tf.ragged.stack([tokens, tf.concat([begins, first_tokens], axis=1)], axis=1)
+    return tf.ragged.boolean_mask(ways, tf.stack([tf.ones_like(is_another), is_another], axis=1))
+
+
+def written(tokens):
+    """Return tokens as texts that are the same if these are: int32 RaggedTensor (N, None) -> string (N,)."""
+    return tf.strings.reduce_join(tf.strings.as_string(tokens), axis=1, separator=" ")
+
+
 def is_blank(texts):
     """Return which texts have nothing but white space: string (N,) -> bool (N,)."""
     return tf.strings.regex_full_match(texts, BLANK)
@@ -76,11 +94,12 @@ def is_blank(texts):
 def check_not_forbidden(required, forbidden, decode: Callable):
     """Return the operation that fails if a phrase that must come has one that must not.
 
-    Shapes: required int32 RaggedTensor (B, None, None), forbidden likewise, of characters; decode: ids (N, L) ->
-    string (N,).
+    Shapes: required int32 RaggedTensor (B, None, None, None), forbidden (B, None, None), of characters; decode: ids
+    (N, L) -> string (N,).
     """
-    lines, texts = required.value_rowids(), decode(required.values)
-    lines, texts = tf.cast(lines, tf.int32), tf.strings.strip(texts)
+    of_phrases = required.values
+    first_ways = tf.gather(of_phrases.values, of_phrases.row_starts())
+    lines, texts = tf.cast(required.value_rowids(), tf.int32), tf.strings.strip(decode(first_ways))
 
     def is_forbidden(number):
         return tf.shape(matches(texts[number], forbidden[lines[number]]))[0] > 0
@@ -94,8 +113,7 @@ def is_first(tokens, lines):
 
     Shapes: tokens int32 RaggedTensor (N, None), lines int64 (N,) -> bool (N,).
     """
-    written = tf.strings.reduce_join(tf.strings.as_string(tokens), axis=1, separator=" ")
-    _, numbers = tf.unique(tf.strings.join([tf.strings.as_string(lines), written], ":"))
+    _, numbers = tf.unique(tf.strings.join([tf.strings.as_string(lines), written(tokens)], ":"))
     places = tf.range(tf.size(numbers))
     return tf.gather(tf.math.unsorted_segment_min(places, numbers, tf.size(numbers)), numbers) == places
 
@@ -106,7 +124,7 @@ class LineRules(NamedTuple):
     rules: dict[str, Any]  # each (B,), by name
     prefixes: Any  # int32 RaggedTensor (B, None)
     endings: Any  # int32 RaggedTensor (B, None, None)
-    required: Any  # int32 RaggedTensor (B, None, None)
+    required: Any  # int32 RaggedTensor (B, None, None, None)
     word_edges: Any  # bool (2, V)
 
     def of(self, lines) -> dict[str, Any]:

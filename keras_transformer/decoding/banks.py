@@ -7,7 +7,15 @@ tokens of phrases, and the beam is shared among the banks.
 from keras import ops
 
 from keras_transformer.decoding.gather import at_columns
-from keras_transformer.decoding.required import Progress, next_tokens, progress_of, word_edges_of
+from keras_transformer.decoding.required import (
+    Progress,
+    begins_of,
+    in_row,
+    longest_ways,
+    next_tokens,
+    progress_of,
+    word_edges_of,
+)
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import BeamState, Candidates
 from keras_transformer.decoding.top_k import selected
@@ -18,7 +26,7 @@ LATER = 1e6  # below every sum of log-probabilities: what may come, but only in 
 
 def has_phrases(state: BeamState):
     """Return which sentences must have phrases: bool (B,)."""
-    return ops.any(state.rules["required"] != PAD, axis=(1, 2))
+    return ops.any(state.rules["required"] != PAD, axis=(1, 2, 3))
 
 
 def best_of_banks(state: BeamState, logits, log_probs, per_hypothesis: int) -> Candidates:
@@ -32,46 +40,56 @@ def best_of_banks(state: BeamState, logits, log_probs, per_hypothesis: int) -> C
     progress = progress_of(state)
     totals = ops.expand_dims(state.log_probs, 2) + log_probs
     scores, tokens = selected(totals, per_hypothesis)
-    more = next_tokens(state, progress)  # (B, K, N)
+    more = in_row(next_tokens(state, progress))  # (B, K, N W)
     more_scores = ops.where(is_new(more, tokens, progress), ops.take_along_axis(totals, more, axis=2), NEVER)
     tokens, scores = ops.concatenate([tokens, more], axis=2), ops.concatenate([scores, more_scores], axis=2)
     before, after = progress_before(progress), progress_after(state, progress, tokens)
     highest = ops.max(logits[:, max(SPECIAL) + 1 :], axis=1)
     would_end = ops.reshape(logits[:, EOS] >= highest, (*ops.shape(state.log_probs), 1))
     is_late = ops.logical_and(ops.logical_and(would_end, tokens != EOS), after <= before)
-    _, count, longest = ops.shape(state.rules["required"])
+    _, count, _, longest = ops.shape(state.rules["required"])
     return shared(scores, ops.where(is_late, scores - LATER, scores), tokens, after, count * longest + 1)
 
 
 def is_new(more, tokens, progress: Progress):
-    """Return which tokens go on with a missing phrase and are no candidates yet: int32 (B, K, N) -> bool."""
+    """Return which tokens go on with a missing phrase and are no candidates yet: int32 (B, K, N W) -> bool."""
     is_candidate = ops.any(ops.expand_dims(more, 3) == ops.expand_dims(tokens, 2), axis=3)
     numbers = ops.arange(ops.shape(more)[2])
-    is_same = ops.expand_dims(more, 3) == ops.expand_dims(more, 2)  # (B, K, N, N)
-    is_missing = progress.missing()
-    is_earlier = ops.logical_and(numbers < ops.expand_dims(numbers, 1), ops.expand_dims(is_missing, 2))
+    is_same = ops.expand_dims(more, 3) == ops.expand_dims(more, 2)  # (B, K, N W, N W)
+    may_come = in_row(ops.logical_and(progress.can_go_on, ops.expand_dims(progress.missing(), 3)))
+    is_earlier = ops.logical_and(numbers < ops.expand_dims(numbers, 1), ops.expand_dims(may_come, 2))
     is_twice = ops.any(ops.logical_and(is_same, is_earlier), axis=3)
-    return ops.logical_and(is_missing, ~ops.logical_or(is_candidate, is_twice))
+    return ops.logical_and(may_come, ~ops.logical_or(is_candidate, is_twice))
 
 
 def progress_before(progress: Progress):
     """Return how many tokens of its phrases each hypothesis has: int32 (B, K, 1)."""
-    is_missing = progress.missing()
-    begun = ops.max(ops.where(is_missing, progress.reached(), 0), axis=2)
-    return ops.expand_dims(progress.tokens_in(~is_missing) + begun, 2)
+    return ops.expand_dims(tokens_had(progress, ~progress.missing(), progress.reached), 2)
 
 
 def progress_after(state: BeamState, progress: Progress, tokens):
     """Return how many tokens of its phrases each hypothesis has after a token: int32 (B, K, C), the same."""
-    phrases, goes_on = state.rules["required"], ops.take(word_edges_of(state.rules)[0], tokens, axis=0)
-    longest = ops.shape(phrases)[2]
-    is_next = ops.expand_dims(tokens, (3, 4)) == ops.expand_dims(phrases, (1, 2))  # (B, K, C, N, M)
+    required, goes_on = state.rules["required"], ops.take(word_edges_of(state.rules)[0], tokens, axis=0)
+    longest = ops.shape(required)[3]
+    is_next = ops.expand_dims(tokens, (3, 4, 5)) == ops.expand_dims(required, (1, 2))  # (B, K, C, N, W, M)
     is_next = ops.logical_and(is_next, ops.expand_dims(progress.is_begun[..., :longest], 2))
-    reached = ops.max(ops.where(is_next, ops.arange(1, longest + 1), 0), axis=4)  # (B, K, C, N)
+    items = ops.max(ops.where(is_next, ops.arange(1, longest + 1), 0), axis=5)  # (B, K, C, N, W)
+    reached = ops.maximum(items - ops.expand_dims(begins_of(state.rules), (1, 2)), 0)
+    lengths = ops.expand_dims(progress.lengths, 2)
+    is_complete = ops.any(ops.logical_and(reached == lengths, lengths > 0), axis=4)  # (B, K, C, N)
     is_open = ops.logical_and(ops.expand_dims(progress.is_open, 2), ~ops.expand_dims(goes_on, 3))
-    is_had = ops.logical_or(ops.expand_dims(progress.is_met, 2), is_open)
-    is_had = ops.logical_or(is_had, reached == ops.expand_dims(progress.lengths, 2))
-    return progress.tokens_in(is_had) + ops.max(ops.where(is_had, 0, reached), axis=3)
+    is_had = ops.logical_or(ops.expand_dims(progress.is_met, 2), ops.logical_or(is_open, is_complete))
+    return tokens_had(progress._replace(lengths=lengths), is_had, reached)
+
+
+def tokens_had(progress: Progress, is_had, reached):
+    """Return the tokens of the phrases that are had, and of the one that is furthest begun.
+
+    A phrase counts as many as its longest way has, so that it counts more when it is complete than before.
+    Shapes: is_had bool (B, ..., N), reached int32 (B, ..., N, W) -> int32 (B, ...).
+    """
+    had = ops.sum(ops.where(is_had, longest_ways(progress.lengths), 0), axis=-1)
+    return had + ops.max(ops.where(is_had, 0, longest_ways(reached)), axis=-1)
 
 
 def shared(scores, ranked, tokens, banks, count) -> Candidates:

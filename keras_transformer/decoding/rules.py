@@ -8,7 +8,7 @@ rule (decoding/options.py) has one value per sentence, (B,), int32 or float32. T
     endings   int32 (B, N, M)   with which of N sequences it must go on then (decoding/endings.py)
     forbidden  int32 (B, N, M)   sequences that it must not have (decoding/forbidden.py)
     placeholders  int32 (B, N, 2)   tokens, and how often each must come (decoding/placeholders.py)
-    required  int32 (B, N, M)   phrases that it must have (decoding/required.py)
+    required  int32 (B, N, W, M)   phrases that it must have, each in W ways (decoding/required.py)
     word_edges  bool (2, V)   of the vocabulary, for `required`; the same for all sentences
 
 Sentences that draw do so from P^(1 / temperature), with 0.001 for a temperature below it. What is drawn is a function

@@ -207,5 +207,5 @@ def forced_tokens_in(rules: Rules, source_tokens):
         longest += source_tokens - 1  # a source ends with EOS
     if "required" in rules:
         counts.append(tokens_of_phrases(rules))
-        longest += ops.shape(rules["required"])[1] * ops.shape(rules["required"])[2]
+        longest += ops.shape(rules["required"])[1] * ops.shape(rules["required"])[3]
     return sum(counts[1:], counts[0]), longest

@@ -17,7 +17,7 @@ from keras_transformer.prefixes import GUARD
 from keras_transformer.text.glossary import Glossary
 from keras_transformer.text.placeholders import SYMBOL
 from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import PAD, UNK
+from keras_transformer.tokens import BOS, PAD, UNK
 from keras_transformer.translation import Translation
 
 log = logging.getLogger("keras_transformer")
@@ -33,10 +33,22 @@ _BEGINS_INSIDE, _ENDS_IN_WORD = re.compile(LETTER), re.compile(rf".*{LETTER}\Z",
 
 
 class Phrase(NamedTuple):
-    """A phrase as the tokenizer writes it, and its tokens inside a sentence."""
+    """A phrase as the tokenizer writes it, and its tokens inside a sentence.
+
+    `first_tokens`: those at the beginning of a text, if they differ, else none.
+    """
 
     text: str
     tokens: tuple[int, ...]
+    first_tokens: tuple[int, ...] = ()
+
+    @property
+    def most_tokens(self) -> int:
+        return max(len(self.tokens), len(self.first_tokens))
+
+    def ways(self) -> list[tuple[int, ...]]:
+        """Return its ways in the rule `required` of a search."""
+        return [self.tokens, *([(BOS, *self.first_tokens)] if self.first_tokens else [])]
 
 
 Phrases = tuple[Phrase, ...]
@@ -67,7 +79,7 @@ class PhraseReader:
             raise ConfigError(f"The phrases of a line are the text {texts[:60]!r}: give a list of texts per line.")
         texts = list_of_lines(texts, "Phrase")
         phrases = tuple(dict.fromkeys(self._phrase(text) for text in texts if not is_blank(text)))
-        if (count := sum(len(phrase.tokens) for phrase in phrases)) >= longest:
+        if (count := sum(phrase.most_tokens for phrase in phrases)) >= longest:
             raise InputError(
                 f"The phrases {', '.join(repr(phrase.text[:60]) for phrase in phrases[:3])} have {count} tokens; at "
                 f"most {longest - 1} are possible: give fewer."
@@ -78,14 +90,17 @@ class PhraseReader:
         text = re.sub(SPACES_IN, " ", text).strip(" ")
         begin = GUARD if re.match(ATTACHED, text) else f"{GUARD} "
         tokens = self.tokenizer.encode_target(begin + text)
+        first_tokens = self.tokenizer.encode_target(text)
         if tokens[: len(self.guard)] != self.guard:  # it is one piece with what follows it
-            tokens = [*self.guard, *self.tokenizer.encode_target(text)]
+            tokens = [*self.guard, *first_tokens]
         tokens = tokens[len(self.guard) :]
         if UNK in tokens or not tokens:
             raise InputError(f"The phrase {text[:60]!r} {NO_PIECES_FOR_IT}")
         if SYMBOL.search(text):
             raise InputError(f"The phrase {text[:60]!r} {HAS_SYMBOL}")
-        return Phrase(self.tokenizer.decode(tokens).strip(), tuple(tokens))
+        if first_tokens == tokens or UNK in first_tokens:
+            first_tokens = []
+        return Phrase(self.tokenizer.decode(tokens).strip(), tuple(tokens), tuple(first_tokens))
 
     def read_each(self, required: Iterable[Iterable[str]], lines: int, longest: int, first_line: int) -> list[Phrases]:
         """Return the phrases of each line. Raises ConfigError if there are not as many as lines, and as `read`."""
@@ -112,12 +127,15 @@ def check_not_forbidden(phrases: Iterable[Phrases], forbidden: Glossary) -> None
 
 
 def rule_of_required(phrases: Sequence[Phrases]) -> np.ndarray:
-    """Return the rule `required` of a search: int32 (B, N, M)."""
-    longest = max((len(phrase.tokens) for of_line in phrases for phrase in of_line), default=1)
-    rule = np.full((len(phrases), max(map(len, phrases)), longest), PAD, np.int32)
-    for rows, of_line in zip(rule, phrases, strict=True):
-        for row, phrase in zip(rows, of_line, strict=False):
-            row[: len(phrase.tokens)] = phrase.tokens
+    """Return the rule `required` of a search: int32 (B, N, W, M)."""
+    ways = [[phrase.ways() for phrase in of_line] for of_line in phrases]
+    most = max((len(of_phrase) for of_line in ways for of_phrase in of_line), default=1)
+    longest = max((len(way) for of_line in ways for of_phrase in of_line for way in of_phrase), default=1)
+    rule = np.full((len(phrases), max(map(len, phrases)), most, longest), PAD, np.int32)
+    for line, of_line in enumerate(ways):
+        for number, of_phrase in enumerate(of_line):
+            for way, tokens in enumerate(of_phrase):
+                rule[line, number, way, : len(tokens)] = tokens
     return rule
 
 

@@ -18,7 +18,7 @@ WORDS = 14
 def state_of(outputs, phrases):
     """K outputs of one sentence, equally long, the first one the most probable; phrases of equally many tokens."""
     ids = np.array([outputs], "int32")
-    rules = {"required": np.array([phrases], "int32"), "word_edges": np.zeros((2, WORDS), bool)}
+    rules = {"required": np.array([phrases], "int32")[:, :, np.newaxis], "word_edges": np.zeros((2, WORDS), bool)}
     log_probs = -np.arange(len(outputs), dtype="float32")[np.newaxis]
     rules["limits"] = np.array([99], "int32")
     return BeamState(np.int32(ids.shape[2]), None, ids, log_probs, None, None, rules, None, None)
@@ -44,7 +44,7 @@ def test_the_search_shares_its_beam_so_if_a_sentence_must_have_phrases():
     logits[:, [7, 8]] = 0, -3
     state = state_of([[5], [6]], [[9, 10]])
     two = {name: np.repeat(getattr(state, name), 2, axis=0) for name in ("ids", "log_probs")}
-    rules = {"required": np.array([[[9, 10]], [[PAD, PAD]]], "int32"), "limits": np.array([99, 99], "int32")}
+    rules = {"required": np.array([[[[9, 10]]], [[[PAD, PAD]]]], "int32"), "limits": np.array([99, 99], "int32")}
     found = best_continuations(state._replace(**two, rules=state.rules | rules), logits)
     pairs = np.stack([as_numpy(found.parents), as_numpy(found.tokens)], axis=2).astype(int).tolist()
     assert pairs == [[[0, 7], [0, 9]], [[0, 7], [1, 7]]]  # the second sentence has none

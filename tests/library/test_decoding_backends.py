@@ -6,6 +6,7 @@ import pytest
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.search import search
 from keras_transformer.decoding.step import IncrementalDecoder
+from keras_transformer.tokens import BOS
 from tests.support.models import LIVELY, as_numpy, lively_transformer, sources
 from tests.support.processes import run_without_tensorflow
 
@@ -22,7 +23,14 @@ OPTIONS = {
 }
 RULES = {
     "phrases": {
-        "required": np.array([[[6, 5], [8, 0]], [[10, 9], [0, 0]], [[0, 0], [0, 0]]], "int32"),
+        "required": np.array(
+            [
+                [[[6, 5, 0], [BOS, 7, 5]], [[8, 0, 0], [0, 0, 0]]],
+                [[[10, 9, 0], [BOS, 9, 0]], [[0, 0, 0], [0, 0, 0]]],
+                [[[0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0]]],
+            ],
+            "int32",
+        ),
         "word_edges": np.arange(2 * LIVELY.vocab_size).reshape(2, -1) % 2 == 1,
         "forbidden": np.array([[[0, 9]], [[5, 5]], [[0, 10]]], "int32"),
     },

@@ -16,10 +16,10 @@ from keras_transformer.errors import UserError
 from keras_transformer.model import Transformer
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.placeholders import symbols_of
-from keras_transformer.text.required import Phrase, has_phrase, with_missing, word_edges
+from keras_transformer.text.required import Phrase, has_phrase, rule_of_required, with_missing, word_edges
 from keras_transformer.text.spans import Protection
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.tokens import EOS, PAD
+from keras_transformer.tokens import EOS
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 from tests.support.models import as_numpy
@@ -33,19 +33,16 @@ NO_WORDS, SUFFIX_B = np.zeros((2, VOCABULARY), bool), np.zeros((2, VOCABULARY), 
 SUFFIX_B[:, B] = SUFFIX_B[1, A] = True  # B goes on with the word that A begins
 
 
-def rule_of(sentences):
-    most, longest = max(1, *map(len, sentences)), max(len(phrase) for each in sentences for phrase in each)
-    rule = np.full((len(sentences), most, longest), PAD, np.int32)
-    for rows, phrases in zip(rule, sentences, strict=True):
-        for row, phrase in zip(rows, phrases, strict=False):
-            row[: len(phrase)] = phrase
-    return rule
+def rule_of(sentences, first=None):
+    """The rule `required`; `first` has the other tokens of some phrases at the beginning of an output."""
+    phrases = [[Phrase("", each, (first or {}).get(each, ())) for each in of_line] for of_line in sentences]
+    return rule_of_required(phrases)
 
 
-def outputs(tables, beam_size, required, word_edges=NO_WORDS, static=False, **rules):
+def outputs(tables, beam_size, required, word_edges=NO_WORDS, static=False, first=None, **rules):
     """Every sentence's outputs as a list of (score, tokens), best first."""
     rules = {name: np.full(len(tables), rule, "int32") for name, rule in ({"limits": LENGTH} | rules).items()}
-    rules |= {"required": rule_of(required), "word_edges": word_edges}
+    rules |= {"required": rule_of(required, first), "word_edges": word_edges}
     options = SearchOptions(beam_size, 0.0, n_best=beam_size)
     found = beam_search(*decoder_of(tables, beam_size), rules, LENGTH, options, static_shapes=static)
     pairs = zip(as_numpy(found.ids), as_numpy(found.scores), strict=True)
@@ -71,6 +68,34 @@ def test_the_outputs_are_all_those_that_have_the_phrases(required, word_edges, s
         expected = [p for p in ranked_outputs(table, 0.0) if all(has(p[1], each, word_edges) for each in phrases)]
         assert [tokens for _, tokens in found] == [tokens for _, tokens in expected]
         np.testing.assert_allclose([score for score, _ in found], [score for score, _ in expected], atol=1e-4)
+
+
+AT_THE_BEGINNING = [
+    ([(A,)], {(A,): (B,)}),  # as "▁Ein" and "Ein"
+    ([(A, B)], {(A, B): (B,)}),
+    ([(A,)], {(A,): (B, B)}),  # of more pieces
+    ([(A,), (B,)], {(A,): (B,)}),  # one token begins both
+    ([(A,), (B, B)], {(A,): (B,)}),
+    ([(A,), (B,)], {(A,): (B,), (B,): (A,)}),
+]
+
+
+@pytest.mark.parametrize(("phrases", "first"), AT_THE_BEGINNING)
+def test_a_phrase_may_begin_an_output_with_the_tokens_that_it_has_there(phrases, first):
+    tables, begins = random_tables(8), {first.get(phrase, phrase)[0] for phrase in phrases}
+
+    def is_right(tokens):
+        has_all = all(
+            has(tokens, each) or tokens[: len(first.get(each, each))] == first.get(each, each) for each in phrases
+        )
+        return has_all and (tokens[0] in begins or all(tokens[0] != phrase[0] for phrase in first))
+
+    wide, narrow = (outputs(tables, beam_size, [phrases] * 8, first=first) for beam_size in (WIDE, 1))
+    for table, found, greedy in zip(tables, wide, narrow, strict=True):
+        assert [tokens for _, tokens in found] == [
+            tokens for _, tokens in ranked_outputs(table, 0.0) if is_right(tokens)
+        ]
+        assert is_right(greedy[0][1])
 
 
 @pytest.mark.parametrize("rules", [{}, {"no_repeat_ngram_sizes": 1}, {"min_lengths": LENGTH}])

@@ -178,7 +178,7 @@ def test_required_phrases_are_possible_whatever_is_listed():
     word_edges[0, [one, third]], word_edges[1, other] = False, True  # a phrase begins with a word
     word_edges[:, : EOS + 1] = False
     rules = {
-        "required": np.tile(np.array([[[one, other], [third, PAD]]], np.int32), (3, 1, 1)),
+        "required": np.tile(np.array([[[[one, other]], [[third, PAD]]]], np.int32), (3, 1, 1, 1)),
         "word_edges": word_edges,
     }
     possible = possible_in(shortlist, rows, more=(one, other, third))
