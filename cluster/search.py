@@ -7,7 +7,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.normalization import is_blank
 from keras_transformer.text.placeholders import placeholders_in, placeholders_known
 from keras_transformer.text.placing import Alignment, alignment_of
-from keras_transformer.text.protected import translate_protected
+from keras_transformer.text.protected import Abilities, translate_protected
 from keras_transformer.text.spans import Protection
 from keras_transformer.translation import Translation
 
@@ -112,7 +112,7 @@ def protecting(engine: Engine, inputs: Inputs, protection: Protection) -> Search
             return [alignment_of(alignments.get((line, each.text), "")) for line, each in pairs]
 
         try:
-            found = translate_protected(texts, protection, translate, align, placeholders=known, hides_terms=not aligns)
+            found = translate_protected(texts, protection, translate, align, abilities=Abilities(known, aligns=aligns))
         except InputError as error:  # a regular expression of a glossary takes too long for a line
             raise Refused(str(error)) from None
         return [row._replace(translations=each) for row, each in zip(rows, found, strict=True)]

@@ -42,7 +42,7 @@ from keras_transformer.text.documents import Document, DocumentTranslator
 from keras_transformer.text.forbidden import Sequences, search_without, warn_of_remaining
 from keras_transformer.text.glossary import Glossary
 from keras_transformer.text.placeholders import placeholders_in
-from keras_transformer.text.protected import translate_protected
+from keras_transformer.text.protected import Abilities, translate_protected
 from keras_transformer.text.required import PhraseReader, Phrases, check_not_forbidden, with_missing
 from keras_transformer.text.spans import Protection
 from keras_transformer.text.terms import check_soft
@@ -218,8 +218,9 @@ class Translator:
         search = functools.partial(
             self._search_lines, first_line=first_line, prefixes=begins, phrases=phrases, forbidden=protection.forbidden
         )
-        align, known, hides_terms = self._aligner.align_lines, len(self._placeholders), not self._aligner.aligns
-        results = translate_protected(lines, protection, search, align, first_line, known, hides_terms)
+        abilities = Abilities(len(self._placeholders), self._inference.terms, self._aligner.aligns)
+        align, kept = self._aligner.align_lines, [[phrase.text for phrase in of_line] for of_line in phrases]
+        results = translate_protected(lines, protection, search, align, first_line, abilities, kept)
         warn_of_remaining(results, protection.forbidden, first_line)
         return with_missing(results, phrases, first_line)
 
@@ -263,8 +264,7 @@ class Translator:
         results = [[] if ids else [blank] for ids in sources]
 
         def translate_batch(batch: list[int]) -> None:
-            ids = padded([sources[index] for index in batch])
-            hypotheses = self._search(ids, [asked[index] for index in batch])
+            hypotheses = self._search(padded([sources[index] for index in batch]), [asked[index] for index in batch])
             for index, *of_line in zip(batch, *(leaf.numpy() for leaf in hypotheses), strict=True):
                 results[index] = self._read(*of_line)
 

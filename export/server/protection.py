@@ -8,7 +8,6 @@ there, or bring one that must not come: the answer names it.
 import functools
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -16,7 +15,7 @@ import tensorflow as tf
 from keras_transformer.errors import UserError
 from keras_transformer.text.glossary import FLAGS, Glossary
 from keras_transformer.text.placing import alignment_of
-from keras_transformer.text.protected import ProtectedLine
+from keras_transformer.text.protected import Abilities, ProtectedLine
 from keras_transformer.text.required import has_phrase
 from keras_transformer.text.spans import KINDS, Protection
 from keras_transformer.text.terms import check_soft
@@ -49,14 +48,6 @@ READ_FROM = ("translations", "alignments")  # outputs of the graph
 GLOSSARIES_KEPT = 32  # that were read last
 
 Compute = Callable[[tuple[str, ...], Arrays], Arrays]
-
-
-class Abilities(NamedTuple):
-    """What the model of a version does with protected text."""
-
-    placeholders: int = 0  # how many it knows
-    knows_terms: bool = False  # whether it has learned soft terms
-    aligns: bool = True  # whether it aligns words; if not, placeholders stand for terms too
 
 
 def with_protection(signature: Signature) -> Signature:
@@ -108,7 +99,7 @@ def run_protected(compute: Compute, outputs: tuple[str, ...], inputs: Arrays, ab
     found = {name: values.copy() for name, values in compute(wanted, of_graph | {"text": as_array(texts)}).items()}
     translations, alignments = (found[name] for name in READ_FROM)
     unplaced = np.full(translations.shape, b"", object)
-    for row, line in enumerate(lines):
+    for row, (line, [required]) in enumerate(zip(lines, of_rows(inputs, (REQUIRED,)), strict=True)):
         if line is None:
             continue
         if not line.source.has_text:
@@ -118,7 +109,8 @@ def run_protected(compute: Compute, outputs: tuple[str, ...], inputs: Arrays, ab
             continue
         for rank, text in enumerate(translations[row]):
             if text or alignments[row, rank]:
-                restored, missing = line.restored(text.decode(), alignment_of(alignments[row, rank].decode()))
+                alignment = alignment_of(alignments[row, rank].decode())
+                restored, missing = line.restored(text.decode(), alignment, phrases_in(required))
                 translations[row, rank], unplaced[row, rank] = restored.encode(), "\n".join(missing).encode()
     return with_phrases(found | {UNPLACED: unplaced}, outputs, inputs)
 
@@ -139,8 +131,13 @@ def with_phrases(found: Arrays, outputs: tuple[str, ...], inputs: Arrays) -> Arr
 
 def missing_in(text: str, required: bytes) -> list[bytes]:
     """Return which phrases, one per line, a text does not have, however characters are written."""
+    return [each.encode() for each in phrases_in(required) if not has_phrase(plain(text), plain(each))]
+
+
+def phrases_in(required: bytes) -> list[str]:
+    """Return the different phrases, one per line, without blank ones."""
     phrases = [phrase.strip() for phrase in required.decode(errors="replace").split("\n")]
-    return [each.encode() for each in dict.fromkeys(phrases) if each and not has_phrase(plain(text), plain(each))]
+    return list(dict.fromkeys(filter(None, phrases)))
 
 
 def remaining_in(text: str, forbidden: bytes) -> list[bytes]:

@@ -22,13 +22,14 @@ from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 from keras_transformer.errors import UserError, first_line_of
 from keras_transformer.inference import Inference
 from keras_transformer.text.placeholders import placeholders_known
+from keras_transformer.text.protected import Abilities
 
 from ..graph.operations import meta_graph
 from ..versions import CERTIFICATE, INFERENCE, LITERT, WARM_UP_REQUESTS, ExportError, is_number
 from .errors import RequestError, from_tensorflow, invalid
 from .few_sentences import few_sentences_of
 from .paragraphs import LANGUAGE, PARAGRAPHS, SPANS, run_paragraphs, with_paragraphs
-from .protection import PROTECT, Abilities, run_protected, with_protection
+from .protection import PROTECT, run_protected, with_protection
 from .protobuf_codec import array_of
 from .signature import Arrays, Signature, read_signature, signature_named
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from keras_transformer.text.occurrences import UNSPACED, occurrences, places_of
 from keras_transformer.text.spans import AT_MOST_ONCE, TERM, Span
 
 Alignment = Sequence[tuple[int, int]]  # numbers of a word of the source and of one of the translation, from 0
@@ -13,9 +14,6 @@ Alignment = Sequence[tuple[int, int]]  # numbers of a word of the source and of 
 WORD = re.compile(r"(\s*)(\S+)")
 LETTER = re.compile(r"\w")
 STOPS = ".,;:!?…。、，！？；：؟،"
-UNSPACED = re.compile(  # letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese, whose words no spaces divide
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
-)
 OPENING = "(\"'„“‘«‹¿¡["
 FEWEST_ALIKE, MOST_OF_ENDING = 4, 3  # letters at the begin and at the end of two forms of a word
 LONGEST_REPLACED = 30  # characters that replaced words may have beyond three times the span: see `is_replaceable`
@@ -33,6 +31,7 @@ class Unit(NamedTuple):
     text: str
     sources: frozenset[int]
     is_placed: bool = False  # it holds a span, so nothing may replace it
+    goes_on: bool = False  # a required phrase goes on with the next unit, so nothing may stand between them
 
 
 class Placed(NamedTuple):
@@ -99,34 +98,15 @@ def is_through(source: Source, translation: str) -> bool:
     return True
 
 
-def occurrences(spans: Sequence[Span], translation: str) -> dict[str, list[tuple[int, int]]]:
-    """Return where a translation has the target of each span, as whole words, by target: (start, end), no overlaps."""
-    taken, found = bytearray(len(translation)), {}
-    for value in sorted({span.target for span in spans}, key=lambda value: (-len(value), value)):
-        found[value] = []
-        place = translation.find(value)
-        while place >= 0:
-            end = place + len(value)
-            if is_apart(translation, place, end) and not any(taken[place:end]):
-                found[value].append((place, end))
-                taken[place:end] = b"\1" * (end - place)
-            place = translation.find(value, place + 1)
-    return found
-
-
-def is_apart(text: str, start: int, end: int) -> bool:
-    """Return whether text[start:end] is whole words, or what it would be if spaces divided its words."""
-    edges = [text[place - 1 : place + 1] for place in (start, end) if 0 < place < len(text)]
-    return all(not re.fullmatch(r"\w\w", edge) or UNSPACED.search(edge) for edge in edges)
-
-
-def placed(source: Source, translation: str, alignment: Alignment) -> Placed:
+def placed(source: Source, translation: str, alignment: Alignment, required: Sequence[str] = ()) -> Placed:
     """Return a translation with each span: where the model copied it, else where it is aligned.
 
     A further copy of a span of AT_MOST_ONCE is taken out. Without an alignment a span that was not copied has no place.
+    No span replaces a phrase that is `required`.
     """
     units = units_of(translation, alignment)
-    units, missing = kept(source, units, occurrences(source.spans, translation))
+    fixed = [place for phrase in required for place in places_of(phrase, translation)]
+    units, missing = kept(source, units, occurrences(source.spans, translation), fixed)
     if not alignment and units:
         return Placed(units, missing)
     for group in groups(source, missing):
@@ -134,19 +114,22 @@ def placed(source: Source, translation: str, alignment: Alignment) -> Placed:
     return Placed(units, [])
 
 
-def kept(source: Source, units: list[Unit], found: dict[str, list[tuple[int, int]]]) -> tuple[list[Unit], list[Span]]:
-    """Mark the units that hold copied spans, take out further copies, and return the spans that were not copied."""
+def kept(
+    source: Source, units: list[Unit], found: dict[str, list[tuple[int, int]]], fixed: Sequence[tuple[int, int]]
+) -> tuple[list[Unit], list[Span]]:
+    """Mark the units that hold copied spans, take out further copies, and return the spans that were not copied.
+
+    fixed: what else nothing may replace, start and end in the translation.
+    """
     ends, reached = [], 0
     for unit in units:
         begin = reached + len(unit.before)
         reached = begin + len(unit.text)
         ends.append((begin, reached))
-    missing, cuts, holding = [], [], set()
+    missing, cuts, holding = [], [], units_at(fixed, ends)
     for value, places in found.items():
         spans = [span for span in source.spans if span.target == value]
-        units_of_places = {
-            place: [n for n, (begin, end) in enumerate(ends) if begin < place[1] and place[0] < end] for place in places
-        }
+        units_of_places = {place: units_at([place], ends) for place in places}
         left, waiting = list(places), []
         for span in spans:
             words = set(source.words_of(span.start, span.end))
@@ -172,8 +155,14 @@ def kept(source: Source, units: list[Unit], found: dict[str, list[tuple[int, int
         for start, stop in sorted(cuts, reverse=True):
             if begin < stop and start < end:
                 text = text[: max(start - begin, 0)] + text[min(stop, end) - begin :]
-        marked.append(unit._replace(text=text, is_placed=number in holding))
+        goes_on = any(start < end < stop for start, stop in fixed)
+        marked.append(unit._replace(text=text, is_placed=number in holding, goes_on=goes_on))
     return [unit for unit in marked if unit.text], sorted(missing)
+
+
+def units_at(places: Iterable[tuple[int, int]], ends: Sequence[tuple[int, int]]) -> set[int]:
+    """Return the numbers of the units, each with its begin and end, that places of a text touch."""
+    return {n for start, stop in places for n, (begin, end) in enumerate(ends) if begin < stop and start < end}
 
 
 def groups(source: Source, spans: Sequence[Span]) -> list[list[Span]]:
@@ -250,6 +239,14 @@ def is_replaceable(source: Source, units: list[Unit], run: tuple[int, int], numb
 
 def place_beside(units: list[Unit], numbers: Sequence[int]) -> int:
     """Return the number of the unit before which words of the source belong that nothing is aligned to."""
+    place = place_by_neighbours(units, numbers)
+    while 0 < place < len(units) and units[place - 1].goes_on:
+        place += 1
+    return place
+
+
+def place_by_neighbours(units: list[Unit], numbers: Sequence[int]) -> int:
+    """Return the number of the unit behind what words of the source are aligned to, or their neighbours."""
     most = max((source for unit in units for source in unit.sources), default=0)
     for distance in range(0, max(most, numbers[-1]) + 2):
         before, after = numbers[-1] if distance == 0 else numbers[0] - distance, numbers[-1] + distance

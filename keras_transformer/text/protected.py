@@ -4,15 +4,28 @@ import dataclasses
 import functools
 import logging
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+from keras_transformer.text.occurrences import UNSPACED
 from keras_transformer.text.placeholders import SYMBOL, symbol_of
-from keras_transformer.text.placing import LETTER, UNSPACED, Alignment, Source, is_through, placed, replaced, text_of
+from keras_transformer.text.placing import LETTER, Alignment, Source, is_through, placed, replaced, text_of
 from keras_transformer.text.spans import MARK, PLACEHOLDERS, SOFT_TERM, TAGS, TERM, Protection, Span, without_overlaps
 from keras_transformer.text.tags import Stripped, Tag, tree_of, with_tags, without_tags
 from keras_transformer.text.terms import shown, without_signs
 from keras_transformer.translation import Translation
 
 log = logging.getLogger("keras_transformer")
+
+
+class Abilities(NamedTuple):
+    """What a model does with protected text."""
+
+    placeholders: int = 0  # how many it knows (text/placeholders.py)
+    knows_terms: bool = False  # whether it has learned soft terms
+    aligns: bool = True  # whether it aligns words; if not, placeholders stand for terms too
+
+
+NO_ABILITIES = Abilities()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,12 +69,15 @@ class ProtectedLine:
     def needs_alignment(self, translation: str) -> bool:
         return bool(self.tags) or not is_through(self.source, translation)
 
-    def restored(self, translation: str, alignment: Alignment) -> tuple[str, tuple[str, ...]]:
+    def restored(
+        self, translation: str, alignment: Alignment, required: Sequence[str] = ()
+    ) -> tuple[str, tuple[str, ...]]:
         """Return a translation with every span, and the spans that have no place in it.
 
         `alignment` may be empty: then spans that the model did not copy have no place, and tags only at both ends.
+        `required`: phrases that no span replaces.
         """
-        units, unplaced = placed(self.source, translation, alignment)
+        units, unplaced = placed(self.source, translation, alignment, required)
         text = with_tags(self.source, self.tree, units) if self.tags else text_of(units)
         if not alignment:
             text = MARK.sub("", text)  # the file that has the marks places them as well as it can
@@ -144,8 +160,8 @@ def translate_protected(
     translate: Callable[[list[str]], list[list[Translation]]],
     align: Callable[[list[tuple[str, Translation]]], Sequence[Alignment]],
     first_line: int = 1,
-    placeholders: int = 0,
-    hides_terms: bool = False,
+    abilities: Abilities = NO_ABILITIES,
+    required: Sequence[Sequence[str]] = (),
 ) -> list[list[Translation]]:
     """Return the translations of lines, best first, with every protected span.
 
@@ -155,10 +171,9 @@ def translate_protected(
     translate: from lines to their translations, best first. It gets the lines without tags, and "" for a line in which
     nothing is to be translated.
     align: from lines and translations of them to the alignment of each, which is empty if the model has none.
-    placeholders: how many the model knows (text/placeholders.py). hides_terms: whether they stand for terms too, as for
-    a model that does not align words.
+    required: phrases of each line that no span replaces; none if it is empty.
     """
-    protected = [ProtectedLine.of(line, protection, placeholders, hides_terms) for line in lines]
+    protected = [ProtectedLine.of(line, protection, abilities.placeholders, not abilities.aligns) for line in lines]
     is_asked = [not line.has_spans or line.source.has_text for line in protected]
     texts = [
         line if not of_line.has_spans else of_line.source.text if asked else ""
@@ -181,7 +196,9 @@ def translate_protected(
             return translation._replace(text=protected[number].untranslated())
         if (number, rank) not in alignments:
             return translation._replace(text=protected[number].with_targets(translation.text))
-        text, unplaced = protected[number].restored(translation.text, alignments[number, rank])
+        text, unplaced = protected[number].restored(
+            translation.text, alignments[number, rank], required[number] if required else ()
+        )
         if unplaced and rank == 0:
             log.warning(
                 "line %d: %s has no place in its translation, since the model does not align words",

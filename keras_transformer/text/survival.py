@@ -4,7 +4,7 @@ import collections
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from keras_transformer.text.placing import occurrences
+from keras_transformer.text.occurrences import occurrences
 from keras_transformer.text.spans import KINDS, Protection
 
 EVERY_KIND = Protection(KINDS)

@@ -5,12 +5,13 @@ import pytest
 import tensorflow as tf
 
 from export.server.errors import RequestError
-from export.server.protection import INPUTS, REMAINING, UNPLACED, Abilities, answered, run_protected, with_protection
+from export.server.protection import INPUTS, REMAINING, UNPLACED, answered, run_protected, with_protection
 from export.server.signature import Signature, Tensor
 from export.server.version import Version, aligns, knows_terms
 from export.versions import CERTIFICATE, INFERENCE
 from keras_transformer.inference import Inference
 from keras_transformer.text.placeholders import placeholders_known
+from keras_transformer.text.protected import Abilities
 
 NONE = Abilities()
 OUTPUTS = ("translations", "alignments", "scores")
@@ -127,6 +128,13 @@ def test_phrases_that_a_term_replaced_are_named_and_those_that_it_brought():
     assert answer[UNPLACED][:, 1].tolist() == [b""] * 3
     nothing = ask(["a dog"], outputs=(REMAINING, UNPLACED), glossary=["dog\tK\u00f6ter"])
     assert firsts(nothing[UNPLACED]) == firsts(nothing[REMAINING]) == [""]
+
+
+def test_no_term_replaces_a_phrase_that_must_come():
+    asked = {"glossary": ["dog\tK\u00f6ter"], "required": ["DOG", ""], "outputs": ("translations", UNPLACED)}
+    answer = ask(["a dog runs", "a dog runs"], **asked)
+    assert firsts(answer["translations"]) == ["A DOG K\u00f6ter RUNS", "A K\u00f6ter RUNS"]
+    assert firsts(answer[UNPLACED]) == ["", ""]
 
 
 def test_each_line_may_ask_for_its_own():

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from keras_transformer.text.occurrences import is_apart, occurrences
 from keras_transformer.text.placing import (
     Source,
     Unit,
@@ -11,12 +12,10 @@ from keras_transformer.text.placing import (
     best_run,
     groups,
     inserted,
-    is_apart,
     is_other_form,
     is_replaceable,
     is_through,
     leading,
-    occurrences,
     place_beside,
     placed,
     run_alike,

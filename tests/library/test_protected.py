@@ -218,3 +218,26 @@ def test_without_spaces_a_sentence_is_one_word_and_nothing_is_lost():
     assert restored("我看见{x}了。", "それを見た。", [(0, 0)]) == "それを見た {x}。"
     assert restored("ฉันเห็น{x}แล้ว", "Ich habe es gesehen.", [(0, 0)]) == "Ich {x} habe es gesehen."
     assert restored("我看见 {x} 了", "それを見た", [(0, 0), (1, 0), (2, 0)]) == "それを見た {x}"
+
+
+@pytest.mark.parametrize(
+    ("required", "text"),
+    [
+        ((), "{x} IS HERE"),
+        (("NAME",), "NAME {x} IS HERE"),
+        (("NAME IS",), "NAME IS {x} HERE"),
+        (("NAME IS", "IS HERE"), "NAME IS HERE {x}"),
+        (("AM",), "{x} IS HERE"),
+    ],
+)
+def test_no_span_replaces_a_phrase_that_must_come(required, text):
+    align = [(0, 0), (1, 1), (2, 2)]
+    assert ProtectedLine.of("{x} is here", EVERYTHING).restored("NAME IS HERE", align, required) == (text, ())
+    results = translate_protected(
+        ["{x} is here", "is {x}"],
+        EVERYTHING,
+        lambda lines: [[Translation("NAME IS HERE", -1.0)], [Translation("IS NAME", -1.0)]],
+        lambda pairs: [align, align],
+        required=[required, ()],
+    )
+    assert [best.text for [best] in results] == [text, "IS {x}"]
