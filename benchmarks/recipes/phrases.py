@@ -1,6 +1,7 @@
 """`python -m benchmarks.recipes.phrases RUN`: what the rules of a search for phrases give, and what they cost.
 
-Sentences of Multi30k's test set must have words of their references, or must not have words that many references have.
+Sentences of Multi30k's test set must have words of their references that their translations lack, or must not have
+words that many references have.
 If the model knows placeholders, each sentence also gets one in place of a word, and is searched with their rule and
 without it. All ways take turns; a time is the median of the rounds.
 """
@@ -18,7 +19,7 @@ import typer
 
 from benchmarks.multi30k import lines_of, text_of
 from benchmarks.result_files import command_line
-from keras_transformer.bleu import raw_bleu, score_by
+from keras_transformer.bleu import CHRF, raw_bleu, score_by
 from keras_transformer.commands.console import command_app, exit_codes
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.parallel import tune_for_translation
@@ -35,8 +36,10 @@ from keras_transformer.translator import Translator
 TEXT, SIDES = "test_2016_flickr", ("en", "de")
 BLEU = raw_bleu(SIDES[1])
 WORD = re.compile(r"\b[^\W\d_]{4,}\b")
+WORDS = {1: "a word", 2: "two words", 3: "three words"}
 FORBIDDEN = 20  # words: the most frequent ones of the references
-HEADER = "| what is asked of a line | phrases that came, per cent | BLEU | ms per sentence |\n|---|---:|---:|---:|"
+COLUMNS = ("what is asked of a line", "phrases that came, per cent", "BLEU", "chrF", "ms per sentence")
+HEADER = f"| {' | '.join(COLUMNS)} |\n|---|{4 * '---:|'}"
 
 
 class Translates(Protocol):
@@ -70,11 +73,12 @@ class WithoutPlaceholders(Tokenizer):
         return [SYMBOL.sub("", piece) for piece in super().pieces()]
 
 
-def drawn(references: Sequence[str], count: int) -> list[list[str]]:
-    """Return up to `count` words of each reference that have at least four letters, drawn from a seed."""
+def drawn(references: Sequence[str], texts: Sequence[str], count: int) -> list[list[str]]:
+    """Return up to `count` words of each reference of at least four letters that a text lacks, drawn from a seed."""
     draw = random.Random(1)
     words = [list(dict.fromkeys(WORD.findall(reference))) for reference in references]
-    return [draw.sample(of_line, min(count, len(of_line))) for of_line in words]
+    lacking = [[w for w in of_line if not has_phrase(text, w)] for of_line, text in zip(words, texts, strict=True)]
+    return [draw.sample(of_line, min(count, len(of_line))) for of_line in lacking]
 
 
 def with_placeholder(line: str) -> str:
@@ -88,7 +92,8 @@ def ways_of(translator: Translates, lines: list[str], references: Sequence[str])
     nothing: list[list[str]] = [[]] * len(lines)
     words = Counter(word for reference in references for word in WORD.findall(reference.lower()))
     forbidden = Glossary([Term(word, word) for word, _ in words.most_common(FORBIDDEN)])
-    asked = {"nothing": nothing, "one phrase": drawn(references, 1), "three phrases": drawn(references, 3)}
+    texts = [best.text for best in translator.translate(lines, protect=Protection(), required=nothing)]
+    asked = {"nothing": nothing} | {f"{name} that it lacks": drawn(references, texts, n) for n, name in WORDS.items()}
     ways = [Way(name, translator, lines, required, references=references) for name, required in asked.items()]
     without = Protection(forbidden=forbidden)
     return [*ways, Way(f"none of {FORBIDDEN} words", translator, lines, nothing, without, references)]
@@ -114,9 +119,10 @@ def rows_of(ways: Sequence[Way], rounds: int) -> Iterator[str]:
             texts[way.name] = way.texts()
             seconds[way.name].append(time.perf_counter() - begin)
     for way in ways:
-        bleu = f"{score_by(BLEU, texts[way.name], list(way.references)).value:.2f}" if way.references else ""
+        scores = [score_by(by, texts[way.name], list(way.references)).value for by in (BLEU, CHRF) if way.references]
+        bleu, chrf = (f"{score:.2f}" for score in scores) if scores else ("", "")
         taken = 1000 * median(seconds[way.name]) / len(way.lines)
-        yield f"| {way.name} | {share(texts[way.name], way)} | {bleu} | {taken:.1f} |"
+        yield f"| {way.name} | {share(texts[way.name], way)} | {bleu} | {chrf} | {taken:.1f} |"
 
 
 def share(texts: Sequence[str], way: Way) -> str:

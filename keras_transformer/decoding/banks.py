@@ -4,6 +4,8 @@ Hypotheses that have more of their phrases are less probable at first. So a bank
 tokens of phrases, and the beam is shared among the banks.
 """
 
+from typing import Any, NamedTuple
+
 from keras import ops
 
 from keras_transformer.decoding.gather import at_columns
@@ -43,12 +45,12 @@ def best_of_banks(state: BeamState, logits, log_probs, per_hypothesis: int) -> C
     more = in_row(next_tokens(state, progress))  # (B, K, N W)
     more_scores = ops.where(is_new(more, tokens, progress), ops.take_along_axis(totals, more, axis=2), NEVER)
     tokens, scores = ops.concatenate([tokens, more], axis=2), ops.concatenate([scores, more_scores], axis=2)
-    before, after = progress_before(progress), progress_after(state, progress, tokens)
+    before, after = had_before(progress), had_after(state, progress, tokens)
     highest = ops.max(logits[:, max(SPECIAL) + 1 :], axis=1)
     would_end = ops.reshape(logits[:, EOS] >= highest, (*ops.shape(state.log_probs), 1))
-    is_late = ops.logical_and(ops.logical_and(would_end, tokens != EOS), after <= before)
+    is_late = ops.logical_and(ops.logical_and(would_end, tokens != EOS), after.tokens() <= before.tokens())
     _, count, _, longest = ops.shape(state.rules["required"])
-    return shared(scores, ops.where(is_late, scores - LATER, scores), tokens, after, count * longest + 1)
+    return shared(scores, ops.where(is_late, scores - LATER, scores), tokens, after.bank(), count * longest + 1)
 
 
 def is_new(more, tokens, progress: Progress):
@@ -62,13 +64,37 @@ def is_new(more, tokens, progress: Progress):
     return ops.logical_and(may_come, ~ops.logical_or(is_candidate, is_twice))
 
 
-def progress_before(progress: Progress):
-    """Return how many tokens of its phrases each hypothesis has: int32 (B, K, 1)."""
-    return ops.expand_dims(tokens_had(progress, ~progress.missing(), progress.reached), 2)
+class Had(NamedTuple):
+    """Which phrases are had, and how far the others are begun."""
+
+    is_had: Any  # bool (B, K, C, N)
+    reached: Any  # int32 (B, K, C, N, W): tokens of each way
+    lengths: Any  # int32 (B, 1, 1, N, W)
+
+    def tokens(self):
+        """Return the tokens that are had, of a phrase that is had as many as its longest way has: int32 (B, K, C)."""
+        return self._sum_of(longest_ways(self.lengths), longest_ways(self.reached))
+
+    def bank(self):
+        """Return the tokens that are had, of a phrase as many as it has inside a sentence: int32 (B, K, C).
+
+        So phrases of equally many tokens share a bank, whatever they have at the beginning.
+        """
+        inside = self.lengths[..., 0]
+        return self._sum_of(inside, ops.minimum(longest_ways(self.reached), ops.maximum(inside - 1, 0)))
+
+    def _sum_of(self, of_phrases, begun):
+        had = ops.sum(ops.where(self.is_had, of_phrases, 0), axis=3)
+        return had + ops.max(ops.where(self.is_had, 0, begun), axis=3)
 
 
-def progress_after(state: BeamState, progress: Progress, tokens):
-    """Return how many tokens of its phrases each hypothesis has after a token: int32 (B, K, C), the same."""
+def had_before(progress: Progress) -> Had:
+    """Return what each hypothesis has of its phrases; C is 1."""
+    return Had(*(ops.expand_dims(each, 2) for each in (~progress.missing(), progress.reached, progress.lengths)))
+
+
+def had_after(state: BeamState, progress: Progress, tokens) -> Had:
+    """Return what each hypothesis has of its phrases after a token: int32 (B, K, C)."""
     required, goes_on = state.rules["required"], ops.take(word_edges_of(state.rules)[0], tokens, axis=0)
     longest = ops.shape(required)[3]
     is_next = ops.expand_dims(tokens, (3, 4, 5)) == ops.expand_dims(required, (1, 2))  # (B, K, C, N, W, M)
@@ -79,17 +105,7 @@ def progress_after(state: BeamState, progress: Progress, tokens):
     is_complete = ops.any(ops.logical_and(reached == lengths, lengths > 0), axis=4)  # (B, K, C, N)
     is_open = ops.logical_and(ops.expand_dims(progress.is_open, 2), ~ops.expand_dims(goes_on, 3))
     is_had = ops.logical_or(ops.expand_dims(progress.is_met, 2), ops.logical_or(is_open, is_complete))
-    return tokens_had(progress._replace(lengths=lengths), is_had, reached)
-
-
-def tokens_had(progress: Progress, is_had, reached):
-    """Return the tokens of the phrases that are had, and of the one that is furthest begun.
-
-    A phrase counts as many as its longest way has, so that it counts more when it is complete than before.
-    Shapes: is_had bool (B, ..., N), reached int32 (B, ..., N, W) -> int32 (B, ...).
-    """
-    had = ops.sum(ops.where(is_had, longest_ways(progress.lengths), 0), axis=-1)
-    return had + ops.max(ops.where(is_had, 0, longest_ways(reached)), axis=-1)
+    return Had(is_had, reached, lengths)
 
 
 def shared(scores, ranked, tokens, banks, count) -> Candidates:

@@ -12,6 +12,7 @@ from keras_transformer.decoding.alone import search_alone
 from keras_transformer.decoding.alone_step import AloneDecoder
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.continuations import LOOKED_AT
+from keras_transformer.decoding.freely import searched_freely_first
 from keras_transformer.decoding.gather import rows_at
 from keras_transformer.decoding.options import SearchOptions, check_coverage
 from keras_transformer.decoding.placeholders import all_of
@@ -128,8 +129,16 @@ def search_batch(
     shortlist: ShortlistTable | None,
 ) -> Hypotheses:
     """Translate any batch; arguments as for `search`."""
-    start = start_search(decoder, source_ids, options, static_shapes, rules, shortlist, bool(positions))
-    return start.in_pieces(beam_search(*start[:4], options, static_shapes, positions))
+
+    def find(source_ids, rules: Rules | None, options: SearchOptions) -> Hypotheses:
+        start = start_search(decoder, source_ids, options, static_shapes, rules, shortlist, bool(positions))
+        return start.in_pieces(beam_search(*start[:4], options, static_shapes, positions))
+
+    if "required" not in (rules or {}):
+        return find(source_ids, rules, options)
+    tokens = ops.shape(source_ids)[1]
+    length = larger(tokens + options.extra_length, forced_tokens_in(rules, tokens)[1] + 1)
+    return searched_freely_first(find, source_ids, rules, options, length, static_shapes)
 
 
 def larger(length, other):

@@ -6,10 +6,11 @@ from keras import ops
 
 from keras_transformer.decoding.beam import continued, decoded, initial_state, of_changing_shapes, settled
 from keras_transformer.decoding.continuations import at_most_all, best_continuations
+from keras_transformer.decoding.freely import lacks_phrases, limits_with_phrases, with_wide_beam, without_phrases
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.rules import is_cut_now
 from keras_transformer.decoding.scores import NEVER
-from keras_transformer.decoding.search import start_search
+from keras_transformer.decoding.search import SearchStart, start_search
 from keras_transformer.decoding.short_vocabulary import ShortlistTable
 from keras_transformer.decoding.state import BeamState, Candidates, Hypotheses, Rules, is_searching
 from keras_transformer.decoding.step import IncrementalDecoder
@@ -45,7 +46,29 @@ def traced_search(
 
     Shapes: source_ids int (1, S). The shapes of the search change, so it does not run under XLA.
     """
-    start = start_search(decoder, source_ids, options, static_shapes=False, rules=rules, shortlist=shortlist)
+
+    def find(rules: Rules | None, options: SearchOptions) -> tuple[Hypotheses, Continuations]:
+        start = start_search(decoder, source_ids, options, static_shapes=False, rules=rules, shortlist=shortlist)
+        hypotheses, seen = traced_from(start, options)
+        if start.vocabulary is not None:
+            seen = seen._replace(tokens=start.vocabulary.in_pieces(seen.tokens))
+        return start.in_pieces(hypotheses), seen
+
+    if "required" not in (rules or {}):
+        return find(rules, options)
+    free, seen = find(without_phrases(rules), options)
+
+    def with_phrases() -> tuple:
+        asked = {**rules, "limits": limits_with_phrases(rules, free)}
+        found, seen = find(*with_wide_beam(asked, options))
+        return *(leaf[:, : options.beam_size] for leaf in found), *seen
+
+    leaves = ops.cond(lacks_phrases(rules, options, free)[0], with_phrases, lambda: (*free, *seen))
+    return Hypotheses(*leaves[:3]), Continuations(*leaves[3:])
+
+
+def traced_from(start: SearchStart, options: SearchOptions) -> tuple[Hypotheses, Continuations]:
+    """Return what a search of one sentence finds and looks at, over its own vocabulary."""
     all_rows, state = of_changing_shapes(initial_state(start.decoder, start.rules, options.beam_size))
     none = 0 * all_rows[:0]
     nothing = Continuations(none, none, none, none, ops.cast(none, "float32"))
@@ -62,9 +85,7 @@ def traced_search(
         return seen, *settled(after, options)
 
     seen, *state = ops.while_loop(is_left, one_step, (nothing, *state))
-    if start.vocabulary is not None:
-        seen = seen._replace(tokens=start.vocabulary.in_pieces(seen.tokens))
-    return start.in_pieces(BeamState(*state).finished), seen
+    return BeamState(*state).finished, seen
 
 
 def looked_at(state: BeamState, logits, candidates: Candidates, is_kept) -> Continuations:

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from keras_transformer.decoding.banks import best_of_banks, is_new, progress_after, progress_before, shared
+from keras_transformer.decoding.banks import best_of_banks, had_after, had_before, is_new, shared
 from keras_transformer.decoding.continuations import best_continuations
 from keras_transformer.decoding.required import progress_of
 from keras_transformer.decoding.rules import is_cut_now
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import BeamState
-from keras_transformer.tokens import EOS, PAD, SPECIAL
+from keras_transformer.tokens import BOS, EOS, PAD, SPECIAL
 from tests.support.models import as_numpy
 
 WORDS = 14
@@ -69,7 +69,7 @@ def test_a_beam_is_shared_among_banks_the_best_of_each_first():
 def test_a_token_may_end_one_phrase_and_begin_another_one():
     state = state_of([[9]], [[9, 10], [10, 11]])
     tokens = np.array([[[10, 9, 7]]], "int32")
-    assert as_numpy(progress_after(state, progress_of(state), tokens)).tolist() == [[[3, 1, 0]]]
+    assert as_numpy(had_after(state, progress_of(state), tokens).bank()).tolist() == [[[3, 1, 0]]]
 
 
 @pytest.mark.parametrize("special", SPECIAL)
@@ -85,10 +85,21 @@ def test_a_model_would_end_that_prefers_only_what_may_not_come(special):
 
 def test_each_hypothesis_has_a_progress_of_its_own():
     progress = progress_of(state_of([[9, 10], [6, 9], [9, 6]], [[9, 10], [9, 11]]))
-    assert as_numpy(progress_before(progress)).tolist() == [[[2], [1], [0]]]
+    assert as_numpy(had_before(progress).bank()).tolist() == [[[2], [1], [0]]]
 
 
 def test_a_token_that_goes_on_with_phrases_is_one_more_candidate_once():
     progress = progress_of(state_of([[5]], [[9, 10], [9, 11], [7, 8]]))
     more, candidates = np.array([[[9, 9, 7]]], "int32"), np.array([[[7, 12]]], "int32")
     assert as_numpy(is_new(more, candidates, progress)).tolist() == [[[True, False, False]]]
+
+
+def test_a_phrase_counts_in_a_bank_as_inside_a_sentence_and_more_when_it_is_complete():
+    state = state_of([[7, 8], [7, 6], [6, 6]], [[9, PAD, PAD, PAD]])
+    ways = [[[[9, PAD, PAD, PAD], [BOS, 7, 8, 5]]]]  # three tokens at the beginning, one inside
+    state = state._replace(rules=state.rules | {"required": np.array(ways, "int32")})
+    after = had_after(state, progress_of(state), np.array([[[5, 9, 6]] * 3], "int32"))
+    assert as_numpy(after.bank()).tolist() == [[[1, 1, 0], [0, 1, 0], [0, 1, 0]]]
+    assert as_numpy(after.tokens()).tolist() == [[[3, 3, 0], [0, 3, 0], [0, 3, 0]]]
+    before = had_before(progress_of(state))
+    assert as_numpy(before.bank()).tolist() == [[[0]] * 3] and as_numpy(before.tokens()).tolist() == [[[2], [0], [0]]]

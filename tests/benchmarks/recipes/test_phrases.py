@@ -30,23 +30,27 @@ class Silent:
 
 
 def cells_of(ways):
-    return [tuple(cell.strip() for cell in row.strip("|").split("|"))[:3] for row in rows_of(ways, 1)]
+    return [tuple(cell.strip() for cell in row.strip("|").split("|"))[:4] for row in rows_of(ways, 1)]
 
 
-def test_words_are_drawn_from_their_reference_from_a_seed():
-    words = drawn(LINES, 2)
-    assert words == drawn(LINES, 2) and [len(of_line) for of_line in words] == [2, 2, 0]
+def test_words_that_a_translation_lacks_are_drawn_from_their_reference_from_a_seed():
+    texts = ["Over and over a small field", "", ""]
+    words = drawn(LINES, texts, 2)
+    assert words == drawn(LINES, texts, 2) and [len(of_line) for of_line in words] == [1, 2, 0] and words[0] == ["runs"]
     assert all(word in line and len(word) >= 4 for line, of_line in zip(LINES, words, strict=True) for word in of_line)
 
 
 def test_phrases_count_where_they_came_and_a_copy_scores_100():
     ways = ways_of(Copying(), LINES, LINES)
     assert [name for name, *_ in cells_of(ways)] == [way.name for way in ways]
-    assert cells_of(ways)[0][1:] == ("", "100.00") and cells_of(ways)[1][1] == "100.0"
+    assert cells_of(ways)[0][1:] == ("", "100.00", "100.00")  # its words are those of the references: it lacks none
     assert ways[-1].protection.forbidden.terms and len(ways[-1].protection.forbidden.terms) <= FORBIDDEN
     assert [cells[1:] for cells in cells_of(ways_of(Silent(), LINES, LINES))] == [
-        ("", "0.00"), ("0.0", "0.00"), ("0.0", "0.00"), ("", "0.00"),
+        ("", "0.00", "0.00"), ("0.0", "0.00", "0.00"), ("0.0", "0.00", "0.00"), ("0.0", "0.00", "0.00"),
+        ("", "0.00", "0.00"),
     ]  # fmt: skip
+    reversed_lines = ways_of(Copying(), LINES[::-1], LINES)
+    assert [cells[1] for cells in cells_of(reversed_lines)][1:4] == ["100.0"] * 3
 
 
 def test_a_placeholder_counts_where_it_came_once():
@@ -55,7 +59,7 @@ def test_a_placeholder_counts_where_it_came_once():
         "it is he \u27e61\u27e7",
     ]
     assert [cells[1:] for cells in cells_of(ways_of_placeholders(Copying(), Silent(), LINES))] == [
-        ("100.0", ""), ("0.0", ""),
+        ("100.0", "", ""), ("0.0", "", ""),
     ]  # fmt: skip
 
 
