@@ -275,3 +275,13 @@ def test_help_answers_without_waiting_for_tensorflow():
 def test_runs_are_compared_without_tensorflow_and_keras():
     code = "import sys, train.report.comparison_plot; print({'tensorflow', 'keras'} & set(sys.modules))"
     assert python("-c", code).stdout == "set()\n"
+
+
+def test_of_many_points_the_plot_has_means_of_training_and_all_of_validation(pair, tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr(comparison_plot, "save", lambda figure, path: figures.append(figure))
+    monkeypatch.setattr(comparison_plot, "MOST_POINTS", 1)
+    comparison_plot.plot_runs([read_run(path) for path in pair], tmp_path / "plot.png")
+    loss, validation, _ = figures[0].axes
+    assert [line.get_xydata().tolist() for line in loss.get_lines()] == [[[2, 3]], [[2, 2]]]
+    assert [len(line.get_xdata()) for line in validation.get_lines()] == [2, 2]

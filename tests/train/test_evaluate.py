@@ -126,12 +126,6 @@ def test_against_a_file_its_lines_are_compared(folder, long_files, loaded, tmp_p
     assert (line["line"], line["ours"], line["theirs"]) == (2, "fünf sechs sieben acht", "nichts")
 
 
-def test_against_a_file_with_a_line_too_many_is_one_sentence(folder, files, loaded, tmp_path):
-    (tmp_path / "theirs").write_text("a\nb\nc\n", encoding="utf-8")
-    result = evaluate_command(folder, *files, "--against", tmp_path / "theirs")
-    assert_one_sentence(result, f"--against {tmp_path / 'theirs'} has 3 lines", "has 2")
-
-
 def test_against_a_run_its_translations_are_compared(folder, long_files, loaded, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
@@ -156,13 +150,19 @@ def test_if_either_run_writes_lower_case_so_do_the_tables(folder, long_files, mo
 # every option arrives
 
 
-def test_the_search_options_arrive(folder, files, loaded):
+def test_the_search_options_arrive_and_the_text_and_the_first_of_an_ensemble_are_the_runs(folder, loaded, tmp_path):
+    (other := tmp_path / "other").mkdir()
     options = ["--beam-size", 7, "--length-penalty", 0.25, "--batch-size", 5, "--precision", "bfloat16"]
-    options += ["--extra-length", 9, "--coverage-penalty", 0.5]
-    assert [evaluate_command(folder, *files, *some).exit_code for some in (options, [])] == [0, 0]
+    options += ["--extra-length", 9, "--coverage-penalty", 0.5, "--ensemble", other]
+    results = [evaluate_command(folder, *some) for some in (options, [])]
+    assert [result.exit_code for result in results] == [0, 0]
+    search = (
+        "beam 7, length penalty 0.25, extra length 9, length normalization gnmt, coverage penalty 0.5, shortlist off"
+    )
+    assert results[0].stdout.startswith(f"data.test_pairs, {search}, ensemble {other}, precision bfloat16:\n")
     assert loaded == [
         (
-            ((folder,), SearchOptions(beam_size=7, length_penalty=0.25, extra_length=9, coverage_penalty=0.5)),
+            ((folder, other), SearchOptions(beam_size=7, length_penalty=0.25, extra_length=9, coverage_penalty=0.5)),
             {"batch_size": 5, "precision": "bfloat16", "trees_only": False},
         ),
         (((folder,), SearchOptions()), {"batch_size": BATCH_SIZE, "precision": "float32", "trees_only": False}),

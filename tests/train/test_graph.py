@@ -8,14 +8,14 @@ from keras_transformer.model import Transformer
 from tests.support.events import read_added
 from tests.support.training import TINY, fit_in, reusable
 from train.config.training import RowLengths
-from train.loop.graph import graph_summary
+from train.loop.graph import graph_summary, rename
 
 
 @pytest.fixture(scope="module")
 def nodes():
     """The nodes of the graph of a small model with LayerNorm first, by name."""
     (value,) = graph_summary(Transformer(TINY.replace(norm="pre")), 3, RowLengths(5, 6)).value
-    assert value.metadata.plugin_data.plugin_name == "graphs"  # the tab of TensorBoard that finds it
+    assert value.tag == "__run_graph__" and value.metadata.plugin_data.plugin_name == "graphs"  # the tab that finds it
     graph_def = tf.compat.v1.GraphDef.FromString(make_ndarray(value.tensor)[0])
     nodes = {node.name: node for node in graph_def.node}
     assert len(nodes) == len(graph_def.node)
@@ -54,6 +54,14 @@ def test_every_input_of_a_node_is_a_node(nodes):
     for node in nodes.values():
         for source in node.input:
             assert source.partition(":")[0] in nodes
+
+
+def test_a_node_that_is_renamed_is_so_where_it_is_an_input_with_the_number_of_its_output():
+    graph_def = tf.compat.v1.GraphDef()
+    graph_def.node.add(name="a")
+    graph_def.node.add(name="b", input=["a", "a:1"])
+    rename(graph_def, str.upper)
+    assert [(node.name, list(node.input)) for node in graph_def.node] == [("A", []), ("B", ["A", "A:1"])]
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from train.loop.checkpoints import is_interim, last_progress, progress_in
+from train.loop.checkpoints import DamagedCheckpoint, is_interim, last_progress, progress_in, read_checkpoint
 from train.loop.progress import Progress, times_left
 
 
@@ -32,3 +32,14 @@ def test_a_run_without_an_intact_checkpoint_has_no_progress(tmp_path):
     assert last_progress(tmp_path) is last_progress(tmp_path / "nowhere") is None
     (tmp_path / "step-00000009.npz").write_bytes(b"PK and nothing more")
     assert progress_in(tmp_path / "step-00000009.npz") is last_progress(tmp_path) is None
+
+
+def test_a_checkpoint_that_is_marked_as_encrypted_is_damaged(tmp_path):
+    path = tmp_path / "step-00000001.npz"
+    np.savez(path, progress=np.array('{"step": 1, "seconds": 2.0}'))
+    content = bytearray(path.read_bytes())
+    for header, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.index(header) + flags] |= 1
+    path.write_bytes(content)
+    with pytest.raises(DamagedCheckpoint, match=f"{path} is damaged: .*encrypted"):
+        read_checkpoint(path)

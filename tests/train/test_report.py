@@ -124,7 +124,9 @@ def test_a_table_of_results_finds_seed_time_machine_and_the_last_commit(tmp_path
 
 def test_the_page_says_what_the_model_is_for_and_what_not(config):
     text = report.use_text(config, ScoredText.use)
-    assert "en to de" in text and "more than 60 source or 64 target tokens" in text and "It is not for" in text
+    first, *rest = text.splitlines()
+    assert "en to de" in first and "more than 60 source or 64 target tokens" in first
+    assert rest[:3] == ["", "It is not for", ""] and [line[:2] for line in rest[3:]] == ["- "] * 3
 
 
 def test_training_is_counted_in_updates_epochs_tokens_time_and_flops():
@@ -255,6 +257,17 @@ def test_words_are_counted_in_the_chiefs_own_shards(write):
     whole = write(texts=[["fünf"]])
     assert "in the training text (1 pairs)" in whole and "first worker" not in whole
     assert "these references themselves" in write(texts=[[]])  # not a reason to lose the page
+
+
+def test_the_curves_are_those_of_the_steps_that_the_run_has(write, monkeypatch):
+    plotted = []
+    monkeypatch.setattr(report, "plot_curves", lambda *arguments: plotted.append(arguments))
+    records = ({"step": step, "train/loss": 2.0} for step in (1, PROGRESS.step, PROGRESS.step + 1))
+    write.folder.metrics.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    assert "](curves.png)" in write()
+    ((curves, title, path),) = plotted
+    assert (title, path) == ("run", write.folder.curves)
+    assert curves["train/loss"].tolist() == [[1, 2], [PROGRESS.step, 2]]
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """All statistics of one set of translations, as text, as JSON and as a picture."""
 
 import dataclasses
+import errno
 import json
 import types
 
@@ -9,9 +10,11 @@ from matplotlib.colors import to_hex
 from PIL import Image
 
 from keras_transformer.bleu import tokenised_bleu
+from keras_transformer.config import ConfigError
 from keras_transformer.samples import Sample
 from keras_transformer.translation import Translation
 from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
+from train.evaluate import draw_scorecard, write_lines
 from train.scoring import scorecard_plot
 from train.scoring.breakdown import WordCounts, words_of
 from train.scoring.card import TimedTranslations, translate_timed
@@ -241,6 +244,25 @@ def test_a_bar_of_an_undefined_score_is_not_a_number(monkeypatch):
     assert bleu.get_title().endswith("n/a: no reference has four tokens") and bleu.get_ylim() == (0, 100)
     assert scores.get_yticklabels()[0].get_text() == "BLEU n/a\nno reference has four tokens"
     assert len(scores.containers) == 2  # chrF and TER
+
+
+def test_a_picture_has_the_name_of_the_run_and_if_it_cannot_be_written_that_is_one_sentence(
+    monkeypatch, cards, tmp_path
+):
+    drawn = []
+    monkeypatch.setattr(scorecard_plot, "plot_scorecard", lambda *arguments: drawn.append(arguments))
+    (tmp_path / "link").symlink_to("plot.svg")
+    draw_scorecard(cards[0], "runs/mine", tmp_path / "link")
+    assert drawn == [(cards[0], "runs/mine", tmp_path / "plot.svg")]
+
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(scorecard_plot, "plot_scorecard", full)
+    with pytest.raises(ConfigError, match=f"--plot {tmp_path}/link cannot be written: No space left on device"):
+        draw_scorecard(cards[0], "runs/mine", tmp_path / "link")
+    with pytest.raises(ConfigError, match=f"--output {tmp_path} cannot be written: Is a directory"):
+        write_lines(tmp_path, ["a"])
 
 
 @pytest.mark.slow

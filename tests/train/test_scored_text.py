@@ -34,6 +34,16 @@ def test_the_language_is_that_of_the_translations_wherever_the_text_is_from(sour
         assert (scored.language, scored.pairs) == (target, [("a", "b")])
 
 
+def test_bleu_by_length_is_of_raw_text_unless_it_is_asked_to_be_tokenised_and_a_validation_has_its_scores(tmp_path):
+    for name in ("en", "de"):
+        (tmp_path / name).write_text("a\n", encoding="utf-8")
+    files = tmp_path / "en", tmp_path / "de"
+    asked = [ScoredText.of_run(None, files, *arguments).is_tokenised for arguments in ((), (False,), (True,))]
+    assert asked == [False, False, True]
+    scores = object()
+    assert ScoredText.validation(None, 3)(scores, []) is scores
+
+
 def name_and_pairs(scored):
     return scored.name, scored.pairs
 
