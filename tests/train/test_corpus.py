@@ -92,6 +92,7 @@ def test_a_tag_stands_before_every_source_sentence_of_its_entry_but_no_empty_one
     assert corpus.symbols == ("<2de>",) and list(corpus.validation) == [("<2de>a", "x"), ("<2de>c", "z")]
     assert load_test_split(tagged).fingerprint() == corpus.validation.fingerprint()
     assert corpus.validation.fingerprint() != load_corpus(data).validation.fingerprint()
+    assert corpus.train.fingerprint()["tags"] == ["", "<2de>"]
 
 
 def test_a_split_can_be_read_again_and_counts_anew(tmp_path):
@@ -203,7 +204,7 @@ def test_missing_files_of_multi30k_are_named_with_the_command_that_gets_them(con
 
 def test_an_entry_of_three_files_is_refused(tmp_path):
     data = files(tmp_path, b"a\n", b"x\n")
-    with pytest.raises(CorpusError, match="an entry of 3 files"):
+    with pytest.raises(CorpusError, match="data.train has an entry of 3 files, .*: an entry is "):
         load_corpus(data.model_copy(update={"train": [data.train[0] + data.train[0][:1]]}))
 
 

@@ -17,6 +17,7 @@ from tensorboard.plugins.hparams.list_session_groups import Handler as ListSessi
 from keras_transformer.run_folder import RunFolder
 from tests.support.events import read_added
 from tests.support.runs import metrics_of, write_config
+from tests.support.updates import Run
 from train.config.run import load_config
 from train.loop.dashboard import CHARTS, QUALITY_OF
 from train.loop.metrics_log import MetricsLog
@@ -138,6 +139,14 @@ def test_a_folder_without_a_configuration_has_no_row(tmp_path):
     (tmp_path / "run").mkdir()
     write(RunFolder(tmp_path / "run"), 0, 1, train__loss=2.0)
     assert table(tmp_path)[1] == {}
+
+
+def test_all_that_each_update_and_validation_write_is_on_a_chart():
+    run = Run(validate_every=1)
+    run.step()
+    tags = {name.partition("/")[2] for _, values in run.written for name in values}
+    patterns = [pattern for charts in CHARTS.values() for pattern in charts.values()]
+    assert len(tags) > 10 and all(any(re.fullmatch(pattern, tag) for pattern in patterns) for tag in tags), tags
 
 
 @pytest.mark.parametrize("group", CHARTS)

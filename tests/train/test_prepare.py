@@ -15,7 +15,7 @@ from train.data import cache
 from train.data.corpus import Split
 from train.data.encoding import EncodedShards, encode_corpus
 from train.data.prepare import MOST_CHECK_LINES, keep_check_lines, packed_batches, redraw_of
-from train.workers.tf_config import ONLY_WORKER
+from train.workers.tf_config import ONLY_WORKER, Worker
 
 
 @pytest.mark.parametrize("shards", [1, 2])
@@ -27,6 +27,14 @@ def test_the_order_of_the_text_is_that_of_the_seed(shards):
     )
     np.testing.assert_array_equal(first, same)
     assert (first != other).any()
+
+
+def test_the_order_of_a_shard_is_that_of_its_number_whoever_reads_it():
+    pairs, training = copying_pairs(), TRAINING
+    both = packed_batches(EncodedShards([pairs, pairs]), training, 2, ONLY_WORKER).batch(0)["labels"]
+    parts = [packed_batches(EncodedShards([pairs]), training, 2, Worker(n, 2)).batch(0)["labels"] for n in (0, 1)]
+    np.testing.assert_array_equal(np.concatenate(parts), both)
+    assert (parts[0] != parts[1]).any()
 
 
 SENTENCES = [(f"see {name} in the house", f"sieh {name} im Haus") for name in ("Anna", "BMX", "Zoe", "Bo", "x3") * 3]

@@ -12,7 +12,9 @@ from keras_transformer.text.placeholders import MOST_PLACEHOLDERS
 from train.config.data import DataSection
 from train.config.run import SOURCES
 from train.config.section import Section
+from train.config.sources.files import FilesData
 from train.config.sources.numbers import LARGEST, NumbersData
+from train.config.sources.treebank import TreebankData
 from train.config.tokenizer import TokenizerConfig, check_tokenizer
 from train.config.translation import TranslationConfig
 
@@ -124,3 +126,24 @@ def test_a_tokenizer_that_is_trained_has_room_for_the_special_ids_and_the_bytes(
 )  # fmt: skip
 def test_a_list_that_would_be_nothing_is_refused(section, key):
     assert errors_of(section, key, [])
+
+
+TAGGED = FilesData(source="files", train=[{"files": "a.tsv", "tag": "<2de>"}], validation=["b.tsv"])
+TREES = TreebankData(source="treebank", files=["a.mrg"])
+
+
+@pytest.mark.parametrize(
+    ("data", "key", "reason"),
+    [
+        (TAGGED, "dummy_prefix", "data.train has tags, which would stand between that space and the first word"),
+        (TREES, "dummy_prefix", 'data.source is "treebank", whose trees begin without a space'),
+        (TREES, "lowercase", 'data.source is "treebank", whose labels have capitals'),
+        (TAGGED, "lowercase", None),
+        (NumbersData(source="numbers"), "dummy_prefix", None),
+    ],
+)
+def test_a_tokenizer_that_would_change_the_symbols_of_its_text_is_refused(data, key, reason):
+    sentence = f"here of tokenizer.{key}: tokenizer.{key} is true, but {reason}: leave it out"
+    with pytest.raises(ConfigError, match=sentence) if reason else contextlib.nullcontext():
+        check_tokenizer(TokenizerConfig(**{key: True}), data, "here of {}".format)
+    check_tokenizer(TokenizerConfig(), data, "here of {}".format)

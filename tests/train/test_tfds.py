@@ -1,5 +1,6 @@
 """A set of TensorFlow Datasets is a corpus in the direction asked for; what a set does not have is named."""
 
+import sys
 import types
 
 import pytest
@@ -131,6 +132,7 @@ def test_another_direction_of_a_tfds_set_is_another_fingerprint(tmp_path):
         return load_corpus(TfdsData(**fields)).train.fingerprint()
 
     forward = fingerprint("en", "de")
+    assert set(forward) == {"source", "set", "folder", "files", "part", "languages"} and forward["source"] == "tfds"
     assert forward == fingerprint("en", "de") and forward != fingerprint("de", "en")
     assert forward != fingerprint("en", "de", train_split="validation")
     (tmp_path / "de.train.txt").write_text("a\nlonger\n", encoding="utf-8")
@@ -140,3 +142,10 @@ def test_another_direction_of_a_tfds_set_is_another_fingerprint(tmp_path):
 def test_a_folder_of_text_files_cannot_be_divided_into_shards(folder):
     with pytest.raises(CorpusError, match='read from beginning to end.*data.source = "files"'):
         load_corpus(tfds_data(folder, shards=2))
+
+
+def test_without_the_package_it_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
+    sentence = r'data.source = "tfds" needs the package tensorflow-datasets \(.+\): pip install tensorflow-datasets'
+    with pytest.raises(CorpusError, match=sentence):
+        load_corpus(tfds_data(tmp_path))

@@ -13,7 +13,7 @@ from train.config.sources.treebank import TreebankData
 from train.config.tokenizer import TokenizerConfig
 from train.data.corpus import CorpusError
 from train.data.prepare import load_corpus, load_test_split
-from train.data.sources.treebank import TreebankFile, files_of, parts_of
+from train.data.sources.treebank import TreebankFile, files_of, listed, parts_of
 from train.data.trees import category, read_trees
 from train.data.vocabulary import prepare_tokenizer
 
@@ -61,7 +61,7 @@ def test_three_files_or_trees_are_enough_for_three_splits(tmp_path, division, co
         corpus = load_corpus(treebank(*paths, division=division))
         assert [len(split.trees) for split in (corpus.train, corpus.validation, corpus.test)] == [1, 1, 1]
         return
-    with pytest.raises(CorpusError, match="one for each of three splits; data.files has 2"):
+    with pytest.raises(CorpusError, match=f'"{division}", .* one for each of three splits; data.files has 2'):
         load_corpus(treebank(*paths, division=division))
 
 
@@ -151,6 +151,19 @@ def test_a_file_that_is_named_twice_is_read_once_and_files_are_in_the_order_of_t
     (sections / "00" / "z" / "wsj_0499.mrg").write_text(FLIES)
     files = files_of([str(again / "wsj_0107.mrg"), str(sections), str(again)])
     assert [file.own_name for file in files] == [f"wsj_0{n}07.mrg" for n in range(5)] + ["wsj_0499.mrg"]
+
+
+def test_a_split_without_a_tree_is_named_and_the_sizes_of_the_others_are_logged(sections, caplog):
+    caplog.set_level("INFO", "train")
+    (sections / "01" / "wsj_0107.mrg").write_text("( (S (NP (-NONE- *))))")
+    by_sections = {"division": "sections", "train_sections": "00,02", "test_sections": "04"}
+    with pytest.raises(CorpusError, match="data.validation has no tree: sections 01 by file name"):
+        load_corpus(treebank(sections, validation_sections="01", **by_sections))
+    assert caplog.messages == ["data.train: 4 trees, sections 00,02 by file name"]
+
+
+def test_sections_are_listed_in_words():
+    assert [listed("section", names) for names in ([], ["00"], ["00", "01"])] == ["", "section 00", "sections 00, 01"]
 
 
 def test_a_section_that_is_not_there_is_named_with_those_that_are(sections):
@@ -245,6 +258,7 @@ def test_another_division_is_another_text(sections):
     with open(sections / "00" / "wsj_0007.mrg", "a", encoding="utf-8") as file:
         file.write(FLIES)
     assert load_corpus(treebank(sections)).train.fingerprint() != marks[0]
+    assert set(marks[0]) == {"source", "files", "part", "leaves"} and marks[0]["source"] == "treebank"
 
 
 def test_tags_may_stand_for_words(sections, tmp_path):
