@@ -18,6 +18,8 @@ import pathlib
 import random
 import sys
 
+os.environ["KERAS_BACKEND"] = "tensorflow"  # with which a Translator searches, whatever ~/.keras says
+
 import keras
 
 import keras_transformer as kt

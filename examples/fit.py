@@ -32,6 +32,8 @@ import pathlib
 import random
 import sys
 
+os.environ["KERAS_BACKEND"] = "tensorflow"  # with which a Translator searches, whatever ~/.keras says
+
 import keras
 import tensorflow as tf
 

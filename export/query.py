@@ -25,9 +25,6 @@ from keras_transformer.commands.console import (
 )
 from keras_transformer.commands.options import WithConfidence, WithScores
 
-from .client.access import Access
-from .client.client import ServingClient
-
 app = command_app()
 
 
@@ -61,6 +58,9 @@ def query(
     """
     with exit_codes():
         with quiet_imports():
+            from .client.access import Access
+            from .client.client import ServingClient
+
             access = Access(ca, certificate, key, api_key_file)
             client = ServingClient(url, deadline, rows_per_request, requests_at_once, access=access)
         cut_lines = CutLines()

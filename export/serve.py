@@ -128,9 +128,14 @@ def serve(
             raise ExportError("Name either the FOLDER of an export, or a file of models with --models.")
         if folder is not None:
             find_version(folder)
+        from .server.request_log import opened
         from .server.secrets import Secrets
+        from .server.sockets import check_ports
 
-        Secrets(options)  # a mistake in them shows before the model is loaded
+        Secrets(options)  # mistakes show before the model is loaded, which may take minutes
+        check_ports(options.host, options.port, options.grpc_port)
+        if options.log_requests:
+            opened(options.log_requests).close()
         with quiet_imports(without=UNUSED_IN_TRANSLATION):
             from .server.models import Models
             from .server.process import run_until_signal

@@ -22,15 +22,17 @@ def batches_by_length(lengths: Mapping[int, int], batch_size: int) -> Iterator[l
         yield keys[first : first + batch_size]
 
 
-def refuse_no_list(lines: Iterable[str]) -> None:
-    """Raises TypeError if `lines` is no list of texts.
+def refuse_no_list(lines: Iterable[str], name: str = "Line") -> None:
+    """Raises TypeError if `lines`, each of which is a `name`, is no list of texts.
 
     One string is none, whose letters would become sentences; nor a table of pandas, whose columns' names would.
     """
+    plural = f"{name.lower()}{'es' if name.endswith('x') else 's'}"
+    asked = f"{plural} must be a list of {'sentences' if plural == 'lines' else 'texts'}"
     if isinstance(lines, str | bytes):
-        raise TypeError(f"lines must be a list of sentences, not one string. Received: {lines!r:.60}")
+        raise TypeError(f"{asked}, not one string. Received: {lines!r:.60}")
     if not isinstance(lines, Iterable) or getattr(lines, "ndim", 1) != 1:
-        raise TypeError(f"lines must be a list of sentences. Received: {type(lines).__name__} {lines!r:.60}")
+        raise TypeError(f"{asked}. Received: {type(lines).__name__} {lines!r:.60}")
 
 
 def list_of_lines(lines: Iterable[str], name: str = "Line") -> list[str]:
@@ -39,7 +41,7 @@ def list_of_lines(lines: Iterable[str], name: str = "Line") -> list[str]:
     Raises TypeError if `lines` is no list, see `refuse_no_list`, or if a line is not a string.
     Raises InputError if a line has a lone surrogate: half of a character of UTF-16, which UTF-8 cannot express.
     """
-    refuse_no_list(lines)
+    refuse_no_list(lines, name)
     lines = list(lines)
     for number, line in enumerate(lines, 1):
         if not isinstance(line, str):

@@ -59,14 +59,21 @@ def dataset_from_pairs(
     Raises InputError for unusable pairs (unless they are skipped), for text that UTF-8 cannot express and if no pair is
     left, TypeError for pairs that are not two strings, ValueError for rows or lengths that make no sense.
     """
-    lengths = [operator.index(length) for length in lengths]
-    rows, seed = operator.index(rows), operator.index(seed)
+    lengths, (rows, seed) = _whole("lengths", lengths), _whole("rows and seed", (rows, seed))
     if rows < 1:
         raise ValueError(f"rows must be at least 1. Received: rows={rows}")
     if not lengths or lengths != sorted(set(lengths)) or lengths[0] < 2:
         raise ValueError(f"lengths must rise, from at least 2 tokens. Received: lengths={lengths}")
     encoded = _usable(_encoded(pairs, tokenizer), lengths[-1], skip_unusable)
     return _batches(encoded, rows, lengths, seed if shuffle else None)
+
+
+def _whole(name: str, values: Iterable[int]) -> list[int]:
+    """The values of an argument. Raises TypeError if they are not whole numbers in a list."""
+    try:
+        return [operator.index(value) for value in values]
+    except TypeError:
+        raise TypeError(f"{name} must be whole numbers, such as (16, 32). Received: {values!r:.60}") from None
 
 
 def _encoded(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer) -> list[EncodedPair]:

@@ -1,6 +1,7 @@
 """Label-smoothed cross-entropy over real tokens (Vaswani et al. 2017, section 5.4; Szegedy et al. 2015)."""
 
 import math
+import numbers
 from typing import Any, NamedTuple
 
 import keras
@@ -113,13 +114,13 @@ class LabelSmoothedCrossentropy(keras.losses.Loss):
         name: str = "label_smoothed_crossentropy",
     ):
         super().__init__(name=name, reduction=reduction, dtype="float32")  # Keras casts labels to it
-        if not 0 <= smoothing < 1:
-            raise ValueError(f"smoothing must be in [0, 1). Received: smoothing={smoothing}")
+        if not isinstance(smoothing, numbers.Real) or not 0 <= smoothing < 1:
+            raise ValueError(f"smoothing must be in [0, 1). Received: smoothing={smoothing!r}")
         if reduction not in ("sum_over_batch_size", "sum", "none", None):
             raise ValueError(
                 f'reduction must be "sum_over_batch_size", "sum" or None. Received: reduction={reduction!r}'
             )
-        self.smoothing = smoothing
+        self.smoothing: float = smoothing
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         """The reduced loss. Labels decide what is padding: a mask that Keras carries with the logits is left out."""

@@ -38,6 +38,7 @@ class Transformer(TranslationModel):
     model_config: TransformerConfig
 
     def __init__(self, config: TransformerConfig, dtype: str | None = None, name: str = "transformer", **kwargs):
+        self.check_config(config)
         policy = keras.dtype_policies.get(dtype)
         super().__init__(config, policy, *connect(config, policy), name=name, **kwargs)
 

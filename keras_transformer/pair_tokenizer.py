@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from keras_transformer.batching import SURROGATE, list_of_lines
 from keras_transformer.errors import first_line_of
 from keras_transformer.normalization import IDENTITY, NFC, NFKC, SPACE
-from keras_transformer.tokenizer import Tokenizer, TokenizerError, processor_of
+from keras_transformer.tokenizer import Tokenizer, TokenizerError, no_such_id, processor_of
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 
 SIGNATURE = b"PK\x03\x04"  # the first bytes of a zip file
@@ -141,8 +141,14 @@ class PairTokenizer(Tokenizer):
         return {"f \ufb01": NFC, "f fi": NFKC}.get(normalized, IDENTITY)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`, without white space at its ends; PAD, UNK, BOS and EOS have none."""
-        pieces = [self._pieces[int(number)] for number in ids if number not in SPECIAL_PIECES]
+        """Return the text of `ids`, without white space at its ends; PAD, UNK, BOS and EOS have none.
+
+        Raises IndexError for an id that no piece has.
+        """
+        numbers = [int(number) for number in ids if number not in SPECIAL_PIECES]
+        if numbers and not 0 <= min(numbers) <= max(numbers) < self.vocab_size:
+            raise no_such_id(numbers, self.vocab_size)
+        pieces = [self._pieces[number] for number in numbers]
         return _ENDS.sub("", self._target.decode_pieces(pieces).replace(SPACE, " "))
 
 

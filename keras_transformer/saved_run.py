@@ -68,6 +68,8 @@ def save_parts(
     """
     config = config_of(transformer)
     check_vocabulary(config, tokenizer)
+    if not isinstance(inference, Inference):
+        raise TypeError(f"inference must be an Inference. Received: {inference!r:.60}")
     inference.check()
     lines = list_of_lines(check_lines)
     for line in lines:

@@ -1,7 +1,15 @@
 """The paper's learning rate (Vaswani et al. 2017, section 5.3, eq. 3), a constant one, and what changes either."""
 
+import numbers
+
 import keras
 from keras import ops
+
+
+def check_above_0(name: str, value: float) -> None:
+    """Raises ValueError for what is not a number above 0."""
+    if not isinstance(value, numbers.Real) or not value > 0:
+        raise ValueError(f"{name} must be above 0. Received: {name}={value!r}")
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -17,8 +25,7 @@ class WarmupInverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
     def __init__(self, d_model: int, warmup_steps: int = 4000, factor: float = 1.0):
         super().__init__()
         for name, value in (("d_model", d_model), ("warmup_steps", warmup_steps), ("factor", factor)):
-            if value <= 0:
-                raise ValueError(f"{name} must be above 0. Received: {name}={value}")
+            check_above_0(name, value)
         self.d_model, self.warmup_steps, self.factor = d_model, warmup_steps, factor
 
     def __call__(self, updates_done):
@@ -38,8 +45,7 @@ class ConstantRate(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(self, learning_rate: float):
         super().__init__()
-        if learning_rate <= 0:
-            raise ValueError(f"learning_rate must be above 0. Received: learning_rate={learning_rate}")
+        check_above_0("learning_rate", learning_rate)
         self.learning_rate = learning_rate
 
     def __call__(self, updates_done):

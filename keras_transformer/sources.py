@@ -1,6 +1,7 @@
 """Lines of text as token ids: what the encoder reads."""
 
 import logging
+import numbers
 from collections.abc import Iterator
 
 import numpy as np
@@ -21,7 +22,12 @@ NO_PIECES = (  # of a prefix, for whoever asks for it
 
 
 def check_vocabulary(config: BaseModelConfig, tokenizer: Tokenizer) -> None:
-    """Raises ConfigError if the model and the tokenizer have different numbers of pieces."""
+    """Raises ConfigError if the model and the tokenizer have different numbers of pieces, TypeError if it is none."""
+    if not hasattr(tokenizer, "vocab_size"):
+        raise TypeError(
+            "The tokenizer must be a Tokenizer, as keras_transformer.open_tokenizer(FILE) returns it. Received: "
+            f"{tokenizer!r:.60}"
+        )
     if config.vocab_size != tokenizer.vocab_size:
         raise ConfigError(
             f"The model has a vocabulary of {config.vocab_size} pieces and the tokenizer one of "
@@ -42,8 +48,15 @@ def check_backend(name: str) -> None:
 
 def check_batch_size(batch_size: int) -> None:
     """Raises ConfigError for a number of sentences that makes no batch."""
+    check_whole("batch_size", batch_size)
     if batch_size < 1:
         raise ConfigError(f"batch_size is {batch_size}; it must be at least 1.")
+
+
+def check_whole(name: str, value: int) -> None:
+    """Raises ConfigError for the value of an argument that is no whole number."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+        raise ConfigError(f"{name} is {value!r:.60}; it must be a whole number.")
 
 
 def longest_source(config: BaseModelConfig, max_source_tokens: int) -> int:
@@ -51,6 +64,7 @@ def longest_source(config: BaseModelConfig, max_source_tokens: int) -> int:
 
     Raises ConfigError if that is not from 2 to LONGEST_SOURCE.
     """
+    check_whole("max_source_tokens", max_source_tokens)
     if not 2 <= max_source_tokens <= LONGEST_SOURCE:
         raise ConfigError(f"max_source_tokens is {max_source_tokens}; it must be from 2 to {LONGEST_SOURCE}.")
     return min(max_source_tokens, config.position_limit or max_source_tokens)

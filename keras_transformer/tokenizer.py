@@ -59,7 +59,7 @@ def train_tokenizer(
     and if a symbol cannot be kept. Raises TypeError if `sentences` is one string, or a sentence is not a string, and
     ValueError for another normalization.
     """
-    refuse_no_list(sentences)
+    refuse_no_list(sentences, "Sentence")
     check_vocab_size(vocab_size)
     check_symbols(symbols)
     rules = normalization_rules(normalization, lowercase)
@@ -223,7 +223,7 @@ class Tokenizer:
 
     def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
         """Return one list of ids per text. Raises TypeError if `texts` is one string."""
-        refuse_no_list(texts)
+        refuse_no_list(texts, "Text")
         return encoded_by(self._processor, list(texts))
 
     def encode_target(self, text: str) -> list[int]:
@@ -253,8 +253,18 @@ class Tokenizer:
         return [lower_case(text) for text in texts] if self.is_lowercase else list(texts)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`; PAD, BOS and EOS have none."""
-        return self._processor.decode([int(i) for i in ids if i not in (PAD, BOS, EOS)])
+        """Return the text of `ids`; PAD, BOS and EOS have none. Raises IndexError for an id that no piece has."""
+        pieces = [int(i) for i in ids if i not in (PAD, BOS, EOS)]
+        try:
+            return self._processor.decode(pieces)
+        except IndexError:
+            raise no_such_id(pieces, self.vocab_size) from None
+
+
+def no_such_id(ids: Iterable[int], vocab_size: int) -> IndexError:
+    """Return the error that names the first of `ids` that no piece has."""
+    wrong = next(number for number in ids if not 0 <= number < vocab_size)
+    return IndexError(f"{wrong} is no id of this tokenizer, whose ids are 0 to {vocab_size - 1}.")
 
 
 def processor_of(model: bytes, name: str | os.PathLike) -> sentencepiece.SentencePieceProcessor:

@@ -18,7 +18,9 @@ def check_vocab_size(vocab_size: int) -> None:
     """Raises TokenizerError for a number of pieces that is none."""
     is_whole = isinstance(vocab_size, numbers.Integral) and not isinstance(vocab_size, bool)
     if not is_whole or not 1 <= vocab_size <= MOST_PIECES:
-        raise TokenizerError(f"tokenizer.vocab_size is {vocab_size!r:.60}; it must be a whole number of at least 1.")
+        raise TokenizerError(
+            f"tokenizer.vocab_size is {vocab_size!r:.60}; it must be a whole number from 1 to {MOST_PIECES:,}."
+        )
 
 
 def check_symbols(symbols: Sequence[str]) -> None:

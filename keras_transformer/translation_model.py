@@ -24,6 +24,12 @@ class TranslationModel(keras.Model):
 
     config_class: ClassVar[type[BaseModelConfig]]
 
+    @classmethod
+    def check_config(cls, config: BaseModelConfig) -> None:
+        """Raises TypeError for what is not a configuration of this class, such as the name of a preset."""
+        if not isinstance(config, cls.config_class):
+            raise TypeError(f"A {cls.__name__} is made of a {cls.config_class.__name__}. Received: {config!r:.60}")
+
     def __init__(self, config: BaseModelConfig, policy: keras.DTypePolicy, inputs: dict, logits, **kwargs):
         super().__init__(inputs=inputs, outputs=logits, **kwargs)
         self.dtype_policy = policy  # `compile` goes by it: mixed_float16 needs a loss scale

@@ -16,7 +16,6 @@ import typer
 
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_imports
 
-from .config.run import load_config
 from .workers.rendezvous import exit_immediately
 
 app = command_app()
@@ -45,6 +44,8 @@ def train(
     Several processes train one model if TF_CONFIG names them: see docs/scaling.md.
     """
     with exit_codes():
+        from .config.run import load_config
+
         run_config = load_config(config, overrides or ())
         with quiet_imports():
             from .run import dry_run, run

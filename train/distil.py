@@ -46,7 +46,6 @@ from keras_transformer.outputs import outputs_of
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.translation import Translation
 
-from .config.recorded import load_recorded
 from .data.files import aligned_pairs, check_sides
 from .loop.stopping import interrupted_by_signals
 from .scoring.unfinished import Unfinished
@@ -174,6 +173,8 @@ def nearest(candidates: Sequence[str], reference: str, language: str = "") -> st
 
 def target_language(run: pathlib.Path) -> str:
     """Return the language that a run translates into; "" if it has no config.toml, as a run of examples/fit.py."""
+    from .config.recorded import load_recorded
+
     path = RunFolder(run).config
     return load_recorded(path).data.target_language if path.exists() else ""
 

@@ -90,6 +90,8 @@ class ServerOptions:
         for name in ("port", "grpc_port"):
             if not 0 <= getattr(self, name) <= 65535:
                 raise ExportError(f"{name} is {getattr(self, name)}; it must be from 0 to 65535.")
+        if self.port and self.port == self.grpc_port:
+            raise ExportError(f"port and grpc_port are both {self.port}: REST and gRPC need a port each.")
         if self.log_text and self.log_requests is None:
             raise ExportError("log_text needs log_requests, the file that the text is written to.")
         if (self.tls_certificate is None) != (self.tls_key is None):

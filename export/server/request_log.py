@@ -61,6 +61,14 @@ class RotatedFile(logging.handlers.WatchedFileHandler):
             log.error("requests cannot be logged: %a", str(sys.exc_info()[1]))
 
 
+def opened(path: str | os.PathLike) -> RotatedFile:
+    """Return the file of the log. Raises ExportError if it cannot be opened."""
+    try:
+        return RotatedFile(path, encoding="utf-8")
+    except OSError as error:
+        raise ExportError(f"Requests cannot be logged to {path}: {error.strerror}.") from None
+
+
 class RequestLog:
     """Writes records to a file in a thread, so that a slow disk delays no request.
 
@@ -68,10 +76,7 @@ class RequestLog:
     """
 
     def __init__(self, path: str | os.PathLike):
-        try:
-            self._file = RotatedFile(path, encoding="utf-8")
-        except OSError as error:
-            raise ExportError(f"Requests cannot be logged to {path}: {error.strerror}.") from None
+        self._file = opened(path)
         self._lines: queue.SimpleQueue[tuple[Record, str, float, int] | None] = queue.SimpleQueue()
         self._lock, self._waiting, self._is_late = threading.Lock(), 0, False
         self._thread = threading.Thread(target=self._write, name="request log", daemon=True)

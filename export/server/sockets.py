@@ -19,8 +19,14 @@ def open_port(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
+        reason = str(getattr(error, "strerror", None) or error).partition(" (while")[0]
         raise ExportError(f"The port {port} of {host} cannot be opened: {reason}.") from None
+
+
+def check_ports(host: str, *ports: int) -> None:
+    """Raises ExportError if one of the ports cannot be opened now. None stays open: nothing answers there yet."""
+    for port in ports:
+        open_port(host, port).close()
 
 
 def open_path(path: pathlib.Path) -> socket.socket:

@@ -191,11 +191,11 @@ def translate(
             documents = DocumentTranslator(translate_sentences, files.language, translator.are_too_long, True)
             translate_files(road_of_files(files, documents, target_prefix), files, batch_size, work)
         cut_lines.warn("raise --max-length or --extra-length")
-        if translator.longer_than_trained:
+        if count := translator.longer_than_trained:
             log.warning(
-                "%d lines are longer than any sentence that this model was trained on (%d tokens): their translations "
-                "may lack parts of them; give one sentence per line",
-                translator.longer_than_trained, translator.trained_tokens,
+                "%s longer than any sentence that this model was trained on (%d tokens): translations may lack parts "
+                "of such lines; give one sentence per line",
+                "1 line is" if count == 1 else f"{count} lines are", translator.trained_tokens,
             )  # fmt: skip
 
 

@@ -28,16 +28,16 @@ def records(folder: RunFolder) -> Iterator[Finding]:
         folder.check_lines: (check_text, f"{RESTORE}, or export the run with --check FILE"),
     }
     whole = []
-    for file, (check, advice) in checks.items():
+    for file, (check, remedy) in checks.items():
         if not file.exists():
             continue
         try:
             check(file)
         except UserError as error:
             sentence = first_line_of(error)[:-1]
-            yield missing(sentence.rpartition(". ")[0] or sentence, advice)  # which says what to do in its place
+            yield missing(sentence.rpartition(". ")[0] or sentence, remedy)  # which says what to do in its place
         except (OSError, ValueError) as error:  # ValueError: neither UTF-8, TOML nor JSON, or not what it must hold
-            yield missing(f"{file.name} is damaged: {first_line_of(error).rstrip('.')}", advice)
+            yield missing(f"{file.name} is damaged: {first_line_of(error).rstrip('.')}", remedy)
         else:
             whole.append(file.name)
     if folder.metrics.exists() and (damaged := damaged_metrics(folder.metrics)):

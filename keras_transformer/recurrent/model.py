@@ -25,6 +25,7 @@ class RecurrentModel(TranslationModel):
     model_config: RecurrentConfig
 
     def __init__(self, config: RecurrentConfig, dtype: str | None = None, name: str = "recurrent_model", **kwargs):
+        self.check_config(config)
         policy = keras.dtype_policies.get(dtype)
         super().__init__(config, policy, *connect(config, policy), name=name, **kwargs)
 

@@ -79,6 +79,12 @@ def test_what_needs_another_option_is_refused_without_it(tmp_path):
     ServerOptions(log_text=True, log_requests=tmp_path)
 
 
+def test_rest_and_grpc_have_a_port_each():
+    with pytest.raises(ExportError, match="port and grpc_port are both 8500: REST and gRPC need a port each"):
+        ServerOptions(port=8500)
+    ServerOptions(port=0, grpc_port=0)  # the system chooses two
+
+
 def test_nothing_is_open_to_others_unless_it_is_asked_for():
     options = ServerOptions()
     assert options.host == "127.0.0.1" and not options.allow_origins

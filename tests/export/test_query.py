@@ -87,7 +87,7 @@ def test_every_option_arrives_in_the_client(monkeypatch, tmp_path):
             return [Translation(line, 0.0) for line in lines]
 
     calls = []
-    monkeypatch.setattr(export.query, "ServingClient", Recorder)
+    monkeypatch.setattr("export.client.client.ServingClient", Recorder)
     files = {name: tmp_path / name for name in ("ca", "certificate", "key", "api_key_file")}
     for file in files.values():
         file.write_text("content")
@@ -106,7 +106,7 @@ def test_every_option_arrives_in_the_client(monkeypatch, tmp_path):
 @pytest.mark.parametrize(("options", "line"), [([], "a"), (["--scores"], "-1.5\ta"), (["--confidence"], "0.75\ta")])
 def test_a_score_or_a_confidence_stands_before_the_line_if_it_is_asked_for(options, line, monkeypatch):
     client = types.SimpleNamespace(translate=lambda lines: [Translation(line, -1.5, confidence=0.75) for line in lines])
-    monkeypatch.setattr(export.query, "ServingClient", lambda *arguments, **named: client)
+    monkeypatch.setattr("export.client.client.ServingClient", lambda *arguments, **named: client)
     [found] = invoke(export.query.app, "--url", "u", *options, stdin="a\n").stdout.splitlines()
     assert [*map(as_number, found.split("\t"))] == [*map(as_number, line.split("\t"))]
 
@@ -145,7 +145,7 @@ def test_as_many_lines_as_a_request_has_are_read_at_once_and_those_that_were_cut
     client.translate = lambda lines: (
         requests.append(lines) or [Translation(each, 0.0, is_cut=each == "c") for each in lines]
     )
-    monkeypatch.setattr(export.query, "ServingClient", lambda *arguments, **named: client)
+    monkeypatch.setattr("export.client.client.ServingClient", lambda *arguments, **named: client)
     monkeypatch.setattr("keras_transformer.commands.console.BATCHES_AT_ONCE", 1)
     result = invoke(export.query.app, "--url", "u", "--rows-per-request", 2, stdin="a\nb\nc\n")
     assert result.stdout == "a\nb\nc\n" and requests == [["a", "b"], ["c"]]

@@ -254,6 +254,20 @@ def test_a_name_with_signs_of_the_shell_is_written_as_an_address_has_it():
     )
 
 
+@pytest.mark.parametrize("mistake", ["port", "grpc-port", "host", "log-requests"])
+def test_what_cannot_be_opened_is_one_sentence_before_the_model_is_loaded(mistake, echo_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("export.server.models.Models.in_folder", lambda path: pytest.fail("it is loaded"))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        number = taken.getsockname()[1]
+        in_use = number, f"The port {number} of 127.0.0.1 cannot be opened: Address already in use."
+        wrong, sentence = {
+            "host": ("no.invalid", "The port 0 of no.invalid cannot be opened: "),
+            "log-requests": (tmp_path, f"Requests cannot be logged to {tmp_path}: Is a directory."),
+        }.get(mistake, in_use)
+        ports = [part for name in ("port", "grpc-port") if name != mistake for part in (f"--{name}", 0)]
+        assert_one_sentence(invoke(app, echo_folder, *ports, f"--{mistake}", wrong), sentence)
+
+
 OTHER = {"host": "::1", "port": 1234, "grpc_port": 1235, "allow_origins": ("https://a.org", "https://b.org")}
 NO_OPTION = {"header_seconds", "idle_seconds", "connections"}
 
@@ -270,6 +284,7 @@ def test_every_option_arrives_in_the_server_and_its_end_is_the_exit_code(
     values = {name: value for name, value in values.items() if name not in NO_OPTION}
     monkeypatch.setattr("export.server.models.Models.in_folder", lambda path: types.SimpleNamespace(names=["echo"]))
     monkeypatch.setattr("export.server.secrets.Secrets", lambda options: None)
+    monkeypatch.setattr("export.server.sockets.open_port", lambda host, port: open(tmp_path / f"port {port}", "w"))
     monkeypatch.setattr(
         "export.server.process.run_until_signal", lambda served, options, start: received.append(options) or is_answered
     )
@@ -280,5 +295,6 @@ def test_every_option_arrives_in_the_server_and_its_end_is_the_exit_code(
         for each in value if isinstance(value, tuple) else [value]:
             arguments += [option] if each is True else [option, each]
     printed = invoke(app, *arguments)
+    assert {path.name for path in tmp_path.glob("port *")} == {"port 1234", "port 1235"}
     assert received == [ServerOptions(**values)] and codes == [0 if is_answered else 1], printed.output
     assert (f"--drain-seconds {values['drain_seconds']:g}" in printed.stderr) is not is_answered

@@ -23,8 +23,13 @@ class Table:
 @pytest.mark.parametrize("lines", [None, b"fox", 3, Table(), np.array("fox"), np.array([["fox"]])], ids=type_of)
 def test_what_is_no_list_is_refused(lines):
     """The names of a table's columns would be translated without a word."""
-    for read in (list_of_lines, lambda texts: PhraseReader(None).read(texts, 9)):
-        with pytest.raises(TypeError, match="lines must be a list of sentences.* Received: "):
+    readers = {
+        "lines must be a list of sentences": list_of_lines,
+        "phrases must be a list of texts": lambda texts: PhraseReader(None).read(texts, 9),
+        "prefixes must be a list of texts": lambda texts: list_of_lines(texts, "Prefix"),
+    }
+    for asked, read in readers.items():
+        with pytest.raises(TypeError, match=f"^{asked}.* Received: "):
             read(lines)
 
 

@@ -166,6 +166,16 @@ def test_rows_and_lengths_that_make_no_sense_are_refused_by_name(arguments, toke
         dataset_from_pairs(PAIRS, tokenizer, **arguments)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [{"rows": 2.5}, {"rows": None}, {"seed": "1"}, {"lengths": 16}, {"lengths": (8, 16.5)}, {"lengths": "16"}],
+)
+def test_rows_seeds_and_lengths_are_whole_numbers(arguments, tokenizer):
+    ((name, _),) = arguments.items()
+    with pytest.raises(TypeError, match=f"{name}.* must be whole numbers, such as .* Received: "):
+        dataset_from_pairs(PAIRS, tokenizer, **arguments)
+
+
 def test_arrays_and_numbers_of_numpy_give_the_same_batches(tokenizer):
     expected = list(dataset_from_pairs(PAIRS, tokenizer, rows=4, lengths=(8, 40)).as_numpy_iterator())
     arrays = np.array(PAIRS), tokenizer, np.int64(4), np.array([8, 40]), True, np.int64(0)

@@ -262,7 +262,8 @@ def test_the_keras_loss_comes_back_from_its_config():
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"smoothing": 1.0}, {"smoothing": -0.1}, {"reduction": "mean_with_sample_weight"}]
+    "arguments",
+    [{"smoothing": 1.0}, {"smoothing": -0.1}, {"smoothing": "0.1"}, {"reduction": "mean_with_sample_weight"}],
 )
 def test_what_makes_no_sense_is_refused_by_name(arguments):
     ((name, value),) = arguments.items()

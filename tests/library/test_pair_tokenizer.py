@@ -92,6 +92,12 @@ def test_special_ids_have_no_text(pair):
     assert pair.decode([]) == pair.decode([PAD, BOS, EOS]) == ""
 
 
+@pytest.mark.parametrize("number", [-1, -2, 10**6])
+def test_an_id_that_no_piece_has_is_named(pair, number):
+    with pytest.raises(IndexError, match=f"^{number} is no id .* whose ids are 0 to {pair.vocab_size - 1}"):
+        pair.decode([9, number])
+
+
 def test_it_says_what_it_makes_the_same(pair):
     assert pair.normalization == NFKC and not pair.is_lowercase and pair.restored(["Zwei"]) == ["Zwei"]
 

@@ -157,10 +157,11 @@ def test_another_vocabulary_is_refused(tokenizer, tmp_path):
     refused(kt.ConfigError, "has a vocabulary of", Transformer(config), tokenizer, tmp_path / "run")
 
 
-def test_a_check_line_of_two_lines_and_a_single_string_are_refused(tokenizer, tmp_path):
+def test_a_check_line_of_two_lines_a_single_string_and_no_inference_are_refused(tokenizer, tmp_path):
     model = transformer_of(tokenizer)
     refused(kt.ConfigError, "more than one line", model, tokenizer, tmp_path / "run", check_lines=["a\nb"])
     refused(TypeError, "not one string", model, tokenizer, tmp_path / "run", check_lines="a line")
+    refused(TypeError, "an .*Inference. Received: {}", model, tokenizer, tmp_path / "run", inference={})
 
 
 def test_a_run_of_the_training_command_is_not_overwritten(tokenizer, tmp_path):

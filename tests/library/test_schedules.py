@@ -56,10 +56,20 @@ def test_it_comes_back_from_its_config():
     assert rate(17, restored) == rate(17, schedule)
 
 
-@pytest.mark.parametrize("arguments", [{"d_model": 0}, {"warmup_steps": 0}, {"warmup_steps": -5}, {"factor": 0.0}])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"d_model": 0},
+        {"d_model": "512"},
+        {"warmup_steps": 0},
+        {"warmup_steps": -5},
+        {"factor": 0.0},
+        {"factor": float("nan")},
+    ],
+)
 def test_what_is_not_above_0_is_refused_by_name(arguments):
     ((name, value),) = arguments.items()
-    with pytest.raises(ValueError, match=f"{name} must be above 0. Received: {name}={value}"):
+    with pytest.raises(ValueError, match=f"{name} must be above 0. Received: {name}={value!r}"):
         WarmupInverseSquareRoot(**{"d_model": 512, **arguments})
 
 

@@ -1,12 +1,21 @@
 """Lines as token ids: what is cut or refused, at the limit itself."""
 
+import re
 import types
 
+import numpy as np
 import pytest
 
 from keras_transformer.config import ConfigError, TransformerConfig
 from keras_transformer.errors import InputError
-from keras_transformer.sources import LONGEST_SOURCE, encoded_lines, encoded_prefix, longest_source
+from keras_transformer.sources import (
+    LONGEST_SOURCE,
+    check_batch_size,
+    check_vocabulary,
+    encoded_lines,
+    encoded_prefix,
+    longest_source,
+)
 from keras_transformer.tokens import EOS, UNK
 
 TOKENIZER = types.SimpleNamespace(
@@ -22,6 +31,21 @@ def test_a_source_has_from_two_tokens_to_the_most_and_to_the_positions_of_the_mo
             longest_source(config, tokens)
     learned = config.replace(positions="learned", max_positions=8)
     assert [longest_source(learned, tokens) for tokens in (7, 8, 9)] == [7, 8, 8]
+
+
+@pytest.mark.parametrize("value", ["8", None, 2.5, True, [8]])
+def test_a_number_of_an_argument_is_whole(value):
+    with pytest.raises(ConfigError, match=rf"^batch_size is {re.escape(repr(value))}; it must be a whole number\.$"):
+        check_batch_size(value)
+    with pytest.raises(ConfigError, match="^max_source_tokens is .*; it must be a whole number"):
+        longest_source(TransformerConfig(), value)
+    check_batch_size(np.int64(1))
+
+
+@pytest.mark.parametrize("tokenizer", ["runs/mine/tokenizer.model", None])
+def test_a_path_is_no_tokenizer(tokenizer):
+    with pytest.raises(TypeError, match=f"must be a Tokenizer, as .*open_tokenizer.FILE.* Received: {tokenizer!r}"):
+        check_vocabulary(TransformerConfig(), tokenizer)
 
 
 def test_a_prefix_leaves_a_place_for_the_end():

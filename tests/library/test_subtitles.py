@@ -6,7 +6,7 @@ import pytest
 
 from keras_transformer.errors import InputError
 from keras_transformer.text.formats.subtitles import balanced, laid_out, shown_length
-from tests.support.documents import texts_of, through
+from tests.support.documents import capitals, texts_of, through
 
 
 def test_cues_that_no_empty_line_parts_are_two_in_the_files_of_windows_too():
@@ -53,3 +53,26 @@ def test_a_line_as_long_as_the_longest_is_not_broken_and_a_word_never_is():
     assert laid_out("aa\nbb", 2, "\n") == "aa\nbb"
     assert shown_length(" <i>a</i> {\\an8}b ") == 3
     assert balanced(["aaa"], 2) == ["aaa"]
+
+
+@pytest.mark.parametrize("mark", ["<br>", r"\N", "\n", "\r\n"])
+def test_lines_that_break_in_any_notation_have_their_own_lengths_and_a_longer_text_breaks_as_they_do(mark):
+    start, lines = (
+        "1\n00:00:01,000 --> 00:00:02,000\n",
+        ["A man in a blue shirt is standing", "on a ladder. He cleans."],
+    )
+    cue = f"{start}{mark.join(lines)}\n"
+    assert through("srt", cue, capitals) == f"{start}{mark.join(map(capitals, lines))}\n"
+    long = through("srt", cue, lambda text: "word " * 30).split("02,000\n")[1].rstrip()
+    lines = long.split(mark)
+    assert len(lines) > 2 and max(map(len, lines)) <= 42 and set(" ".join(lines).split()) == {"word"}
+
+
+@pytest.mark.parametrize("mark", ["<br>", "<br />", "<BR/>", r"\N", " <br/> ", "\n", "\r\n"])
+@pytest.mark.parametrize("name", ["srt", "vtt"])
+def test_a_line_break_in_any_notation_parts_two_words_and_stays(name, mark):
+    cue = f"{'WEBVTT' * (name == 'vtt')}\n\n00:00:01,000 --> 00:00:02,000\n<i>A man{mark}sleeps.</i>\n"
+    assert texts_of(name, cue) == ["A man sleeps."]
+    path = cue.replace(f"man{mark}", r"man in C:\New ")
+    assert texts_of(name, path) == [r"A man in C:\New sleeps."]
+    assert through(name, cue, capitals).endswith(f"\n<i>A MAN{mark}SLEEPS.</i>\n")

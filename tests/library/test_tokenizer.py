@@ -150,6 +150,12 @@ def test_special_ids_have_no_text(tokenizer):
     assert tokenizer.decode([BOS, *tokenizer.encode("A man"), EOS, PAD]) == "A man"
 
 
+@pytest.mark.parametrize("ids", [[9, -1], [9, 4000, -1]])
+def test_an_id_that_no_piece_has_is_named(tokenizer, ids):
+    with pytest.raises(IndexError, match=f"^{ids[1]} is no id .* whose ids are 0 to {tokenizer.vocab_size - 1}"):
+        tokenizer.decode(ids)
+
+
 def test_the_same_sentences_give_the_same_file(model_path, tmp_path):
     train_tokenizer(iter(SENTENCES), tmp_path / "again.model", 400, normalization="identity")
     assert (tmp_path / "again.model").read_bytes() == model_path.read_bytes()

@@ -77,10 +77,12 @@ def test_a_line_of_output_for_each_line_of_input(shouter, text, expected):
 def test_lines_longer_than_any_that_were_trained_on_are_one_warning_at_the_end(shouter, caplog):
     translate(b"a\nb\n")
     assert not caplog.messages
-    shouter.longer_than_trained = 3
-    translate(b"a\nb\n")
-    (warning,) = caplog.messages
-    assert "3 lines are longer" in warning and "(64 tokens)" in warning
+    for count, said in ((1, "1 line is longer"), (3, "3 lines are longer")):
+        shouter.longer_than_trained = count
+        translate(b"a\nb\n")
+        (warning,) = caplog.messages
+        assert warning.startswith(said) and "(64 tokens)" in warning
+        caplog.clear()
 
 
 def test_scores_come_first_and_a_tab_follows(shouter):

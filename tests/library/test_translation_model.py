@@ -8,7 +8,9 @@ from keras_transformer.config import ConfigError
 from keras_transformer.kinds import CONFIGS as CONFIG_CLASSES
 from keras_transformer.kinds import build_model, config_of, incremental_decoder, kind_of, with_attention
 from keras_transformer.layers import masking
+from keras_transformer.model import Transformer
 from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.recurrent.model import RecurrentModel
 from keras_transformer.saved_run import save_run
 from keras_transformer.translation_model import config_in_clone, frozen_parts, layers_with_weights
 from tests.support.models import SMALL, as_numpy, assert_close, batch_of, randomise
@@ -27,6 +29,15 @@ CONFIGS = {
     "without attention": RECURRENT.replace(attention="none", bidirectional=False),
 }
 every_kind = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
+
+
+@pytest.mark.parametrize("config", ["tiny", {"d_model": 8}, None, 8])
+@pytest.mark.parametrize("model", [Transformer, RecurrentModel])
+def test_a_model_is_made_of_a_configuration_of_its_kind(model, config):
+    other = RECURRENT if model is Transformer else ONE
+    for given in (config, other):
+        with pytest.raises(TypeError, match=f"A {model.__name__} is made of a .*Config. Received: "):
+            model(given)
 
 
 @every_kind

@@ -11,6 +11,7 @@ import keras_transformer as kt
 from keras_transformer.commands.table import COMMANDS
 from tests.support.imports import MODULES, PACKAGES, modules_behind, roots_imported_by
 from tests.support.places import ROOT
+from tests.support.processes import python
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -101,6 +102,35 @@ def test_the_extra_of_a_command_brings_what_that_command_imports():
 def test_each_package_of_an_extra_is_imported(extra):
     imported = {package_of(root) for root in foreign(modules_of(extra)) - {"jax"}} | set(IMPORTED_BY)
     assert packages_of(extra) - packages_of("") <= imported
+
+
+@pytest.mark.slow
+def test_the_help_of_every_command_needs_no_extra():
+    """Whoever has installed the light library reads it before the extra."""
+    script = """
+import contextlib, sys
+import typer.main
+from keras_transformer.__main__ import main
+from keras_transformer.commands.table import COMMANDS
+
+class Lacking:
+    blocked = set(sys.argv[1:]) - set(sys.modules)  # Typer may bring one of them
+
+    def find_spec(name, path, target=None):
+        if name.partition(".")[0] in Lacking.blocked:
+            raise ModuleNotFoundError(f"No module named {name}", name=name)
+
+sys.meta_path.insert(0, Lacking)
+for name in COMMANDS:
+    with contextlib.suppress(SystemExit):
+        main(arguments=[name, "--help"])
+"""
+    of_extras = packages_of("all") - packages_of("")
+    blocked = [root for root, names in PACKAGES_OF_MODULES.items() if of_extras & {name_of(name) for name in names}]
+    assert {"tomli_w", "tenacity", "pydantic", "grpc"} <= set(blocked)
+    process = python("-c", script, *blocked)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert [name for name in COMMANDS if f"Usage: keras-transformer {name} [OPTIONS]" not in process.stdout] == []
 
 
 def test_all_is_all():

@@ -119,7 +119,7 @@ class Cut:
     [
         ("translate", "keras_transformer.translator.Translator.load", ["run"]),
         ("translate-export", "export.translate.translator_of", ["export"]),
-        ("query", "export.query.ServingClient", ["--url", "http://localhost/v1/models/m"]),
+        ("query", "export.client.client.ServingClient", ["--url", "http://localhost/v1/models/m"]),
     ],
 )
 def test_each_command_that_translates_names_the_lines_that_were_cut(name, translator, arguments, monkeypatch, caplog):

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+LONGEST = 200  # characters of a value in a message
 BRANCHES = ("pair", "tsv", "table")  # names that pydantic puts between the number of an entry and its key
 
 
@@ -23,14 +24,18 @@ def sentence(finding: dict[str, Any], where: Callable[[str], str], known_keys: C
     if kind == "extra_forbidden":
         likely = _likely(key, known_keys)
         return f"{where(key)}: there is no key {key}{source}" + (f"; did you mean {likely}?" if likely else ".")
+    if kind == "none_required":
+        return f"{where(key)}: {key} has no use{source}: leave it out."
     if kind in ("missing", "union_tag_not_found"):
         return f"{where(key)}: {key} is missing{source}."
     if kind == "value_error":  # one of our own validators, whose message has the value in it
         return f"{where(key)}: {key}: {finding['ctx']['error']}."
     if kind == "union_tag_invalid":
         return f"{where(key)}: {key} is {value!r}; it must be one of {finding['ctx']['expected_tags']}."
-    message = finding["msg"]
-    return f"{where(key)}: {key} is {value!r}: {message[0].lower()}{message[1:]}."
+    message, shown = finding["msg"], repr(value)
+    if len(shown) > LONGEST:
+        shown = f"{shown[:LONGEST]}..."
+    return f"{where(key)}: {key} is {shown}: {message[0].lower()}{message[1:]}."
 
 
 def set_by(key: str, path: str | os.PathLike, overrides: Sequence[str]) -> str:

@@ -28,4 +28,11 @@ class OneOf:
         return handler.generate_schema(Literal[self.texts])
 
 
-PathText = Annotated[str, pydantic.Field(min_length=1), pydantic.AfterValidator(os.path.expanduser)]  # "~" is expanded
+def expanded(path: str) -> str:
+    """Return a path with the home folder in place of "~". Raises ValueError for one that no system takes."""
+    if "\0" in path:
+        raise ValueError(f"{path!r:.60} has the character U+0000, which no path may have")
+    return os.path.expanduser(path)
+
+
+PathText = Annotated[str, pydantic.Field(min_length=1), pydantic.AfterValidator(expanded)]

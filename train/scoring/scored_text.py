@@ -94,8 +94,8 @@ class ScoredText(Scored):
         if len(lines) != expected:
             blank = f", {len(self.blank):,} of them without text on one side" if self.blank else ""
             raise CorpusError(
-                f"--against {path} has {len(lines):,} lines, but {self.name} has {expected:,}{blank}: give the file "
-                "one translation per line, in the order of the sentences."
+                f"--against {path} has {len(lines):,} line{'s' * (len(lines) != 1)}, but {self.name} has "
+                f"{expected:,}{blank}: give the file one translation per line, in the order of the sentences."
             )
         return [line for number, line in enumerate(lines, 1) if number not in self.blank]
 

@@ -18,7 +18,7 @@ LONGEST_LINE = 42  # characters of a line, unless the cue has longer ones: what 
 CLOCK = r"(?:(\d+):)?([0-5]?\d):([0-5]?\d)[,.](\d{1,3})"
 TIMES = re.compile(rf"\s*{CLOCK}\s*-->\s*{CLOCK}(?:\s.*)?")
 SPEAKER = re.compile(r"\s*[-\u2013\u2014]\s*(?=\S)")  # a line of somebody else
-LINE_BREAK = re.compile(r"[ \t]*\r?\n[ \t]*")
+LINE_BREAK = re.compile(r"[ \t]*(?:\r?\n|<[bB][rR][ \t]*/?>|(?<!:)\\N)[ \t]*")  # <br>: of HTML; \N: of SubStation Alpha
 BLOCK = re.compile(r"(?:NOTE|STYLE|REGION)\b")  # of WebVTT, that is no cue
 WORD = re.compile(r"(?:<[^<>]*>|\{[^{}]*\}|\S)+")
 
@@ -140,23 +140,24 @@ def field_of(speech: str, dialect: Dialect) -> Iterator[Part]:
         return
     tokens, reached = [], 0
     content = speech.rstrip()
-    pattern = re.compile(f"{dialect.tags.pattern}|{LINE_BREAK.pattern}")
+    pattern = re.compile(f"{LINE_BREAK.pattern}|{dialect.tags.pattern}")
     for found in pattern.finditer(content):
         tokens += dialect.notation.tokens(content[reached : found.start()])
-        tokens.append(Token(found[0], " " if found[0].isspace() else "", True))
+        tokens.append(Token(found[0], " " if LINE_BREAK.fullmatch(found[0]) else "", True))
         reached = found.end()
     tokens += dialect.notation.tokens(content[reached:])
-    most = max(LONGEST_LINE, *map(shown_length, content.split("\n")))
-    line_break = "\r\n" if "\r\n" in speech else "\n"
+    most = max(LONGEST_LINE, *map(shown_length, LINE_BREAK.split(content)))
+    first_break = LINE_BREAK.search(content) or re.search(r"\r?\n", speech)
+    line_break = first_break[0].strip(" \t") if first_break else "\n"
     yield Field(Passage(tokens, dialect.notation.written), lambda text: laid_out(text, most, line_break))
     yield speech[len(content) :]
 
 
 def laid_out(text: str, most: int, line_break: str) -> str:
     """Return lines, or as few of equal length as hold the text if one of them has more than `most` characters."""
-    if all(shown_length(line) <= most for line in text.split("\n")):
+    if all(shown_length(line) <= most for line in LINE_BREAK.split(text)):
         return text
-    words, count = WORD.findall(text), 1
+    words, count = WORD.findall(LINE_BREAK.sub(" ", text)), 1
     while True:
         count += 1
         lines = balanced(words, count)

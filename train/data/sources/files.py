@@ -84,8 +84,8 @@ def _paths(name: str, files: list[str] | str) -> list[pathlib.Path]:
     paths = [pathlib.Path(path).expanduser() for path in ([files] if isinstance(files, str) else files)]
     if not isinstance(files, str) and len(paths) != 2:
         raise CorpusError(
-            f"data.{name} has an entry of {len(paths)} files, {files}: an entry is [source file, target file] or one "
-            "TSV file."
+            f"data.{name} has {files!r}, an entry of {len(paths)} file{'s' * (len(paths) != 1)}: an entry is [source "
+            "file, target file] or one TSV file."
         )
     if len(paths) == 2 and paths[0].resolve() == paths[1].resolve():
         raise CorpusError(f"data.{name} names {paths[0]} as source and as target: name the file of each side.")
