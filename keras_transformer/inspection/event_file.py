@@ -26,6 +26,7 @@ log = logging.getLogger("keras_transformer")
 NAME = re.compile(r"events\.out\.tfevents\.(\d+)\..*\.run")  # of an EventFile; files of other programs end otherwise
 DAMAGED = "damaged_events"  # bytes of the folder's files that are not complete events; TensorBoard does not read it
 SCALAR = scalar_pb("", 0.0).value[0]
+LONGEST = 2**31  # bytes of a message of protobuf: no event has as many
 
 
 class EventFile:
@@ -144,7 +145,7 @@ def read_record(file) -> tuple[bytes, int] | None:
     if len(head) < 12:
         return None
     length, expected = struct.unpack("<QI", head)
-    if checksum(head[:8]) != expected:
+    if checksum(head[:8]) != expected or length >= LONGEST:
         return None
     body = file.read(length + 4)
     if len(body) < length + 4:

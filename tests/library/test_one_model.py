@@ -7,7 +7,7 @@ import sentencepiece
 
 from keras_transformer.imported.marian_files import vocabulary_in
 from keras_transformer.imported.one_model import NONE, renumbered
-from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
+from keras_transformer.tokenizer import Tokenizer, TokenizerError, model_proto, train_tokenizer
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from tests.support.texts import SENTENCES, TEXTS, random_texts
 
@@ -35,6 +35,14 @@ def test_the_ids_are_the_old_ones_in_another_order(kind, ids, missing):
     assert {new for new, number in enumerate(order) if number == NONE} == missing
     assert sorted(set(order) - {NONE}) == list(range(old.get_piece_size()))
     assert (order[UNK], order[EOS]) == (old.unk_id(), old.eos_id())
+    spec = model_proto(model).trainer_spec
+    assert spec.vocab_size == len(order) and (spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id) == (
+        PAD,
+        UNK,
+        BOS,
+        EOS,
+    )
+    assert (spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece) == ("<pad>", "<unk>", "<s>", "</s>")
     for text in [*SENTENCES, *TEXTS, *random_texts(100)]:
         assert [order[number] for number in tokenizer.encode(text)] == old.encode(text)
         assert tokenizer.decode(tokenizer.encode(text)) == old.decode(old.encode(text))

@@ -25,8 +25,6 @@ from keras_transformer.tokens import BOS, EOS, PAD
 from tests.support.models import as_numpy, assert_close, batch_of, normal, randomise, softmax, sources
 from tests.support.tables import LENGTH, OUTPUTS, PREFIXES, VOCABULARY, ranked_outputs, tokens_of
 
-pytestmark = pytest.mark.slow
-
 SMALL = RecurrentConfig(vocab_size=14, d_model=6)
 CONFIGS = {
     "dot": SMALL,
@@ -50,6 +48,7 @@ def of_tokens(values, batch):
     return as_numpy(values)[batch["target_segments"] > 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGS)
 def test_packed_pairs_have_the_logits_that_they_have_alone(name):
     found = of_tokens(model_of(name)(PACKED), PACKED)
@@ -65,6 +64,7 @@ def loss_and_gradients(model, batch):
     return loss, tape.gradient(loss, [weight.value for weight in model.trainable_weights])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["general_lstm_deep", "additive"])
 def test_packed_pairs_have_the_gradients_that_they_have_alone(name):
     model = randomise(build_model(CONFIGS[name].replace(dropout=0.0)), scale=0.6)
@@ -74,6 +74,7 @@ def test_packed_pairs_have_the_gradients_that_they_have_alone(name):
         assert_close(tf.convert_to_tensor(found), tf.convert_to_tensor(expected), atol=2e-5, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_dropout_of_the_decoder_is_between_its_recurrent_layers_and_in_training_alone(layers):
     decoder, without = (RecurrentDecoder(6, layers=layers, dropout=rate) for rate in (0.5, 0.0))
@@ -149,6 +150,7 @@ def test_step_by_step_equals_all_at_once(name):
     assert_close(step_by_step(model_of(name), source_ids, ids), model_of(name)(batch))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "static_shapes"), [(0.0, False), (1.0, True)], ids=["growing", "static"])
 def test_a_beam_as_wide_as_the_language_ranks_all_its_outputs(alpha, static_shapes):
     """The oracle of tests/library/test_beam.py, with the probabilities of a recurrent model of its vocabulary."""
@@ -171,6 +173,7 @@ def table_of(model, source):
     return np.log(softmax(last))
 
 
+@pytest.mark.slow
 def test_a_beam_of_one_is_greedy():
     """Each token is the most probable one after those before it; words and EOS can be chosen."""
     model, source_ids = model_of("general_lstm_deep"), sources(3, 6, vocab_size=SMALL.vocab_size)
@@ -184,6 +187,7 @@ def test_a_beam_of_one_is_greedy():
         assert tokens == best.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dot", "general_lstm_deep", "not_fed", "additive"])
 @pytest.mark.parametrize("static_shapes", [False, True], ids=["growing", "static"])
 def test_a_coverage_penalty_counts_the_attention_of_the_whole_output(name, static_shapes):
@@ -217,6 +221,7 @@ def test_there_is_no_residual_stream_to_measure():
         ResidualStream(model_of("dot"), PACKED, None)
 
 
+@pytest.mark.slow
 def test_a_saved_model_is_the_same_model(tmp_path):
     model = model_of("additive")
     model.save(tmp_path / "model.keras")
@@ -225,6 +230,7 @@ def test_a_saved_model_is_the_same_model(tmp_path):
     assert_close(loaded(PACKED), model(PACKED))
 
 
+@pytest.mark.slow
 def test_in_bfloat16_states_are_bfloat16_and_logits_are_close():
     half = build_model(CONFIGS["general_lstm_deep"], dtype="mixed_bfloat16")
     for weight, other in zip(half.weights, model_of("general_lstm_deep").weights, strict=True):
@@ -237,6 +243,7 @@ def test_in_bfloat16_states_are_bfloat16_and_logits_are_close():
     assert {keras.backend.standardize_dtype(part.dtype) for part in state.parts} == {"bfloat16"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["general_lstm_deep", "additive"])
 def test_all_of_a_model_can_be_bfloat16_as_for_translating_in_that_precision(name):
     half = in_precision(model_of(name), "bfloat16")

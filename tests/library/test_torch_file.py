@@ -1,12 +1,13 @@
 """pytorch_model.bin is read without PyTorch, and nothing that a hostile one names is ever called."""
 
+import io
 import zipfile
 
 import numpy as np
 import pytest
 
 from keras_transformer.imported.errors import ImportedModelError
-from keras_transformer.imported.torch_file import read_torch
+from keras_transformer.imported.torch_file import Storage, StorageType, View, WeightsUnpickler, array_of, read_torch
 from tests.support.damage import cuts, flips
 from tests.support.marian_files import MAGIC, pickled, text_opcode, torch_archive, torch_before_1_6
 
@@ -139,3 +140,54 @@ def test_pytorch_itself_writes_what_is_read(tmp_path, is_archive):
     read = read_torch(tmp_path / "m.bin")
     for name, tensor in weights.items():
         np.testing.assert_array_equal(read[name], tensor.detach().float().numpy())
+
+
+def view(offset, shape, strides):
+    return View(Storage("0", "<f4"), offset, shape, strides)
+
+
+def floats(storage):
+    return np.arange(6, dtype="<f4").tobytes()
+
+
+def test_an_array_is_a_view_of_its_storage_up_to_the_last_float_and_a_copy_of_it():
+    array = array_of(view(1, (2, 2), (3, 1)), "a", floats)
+    assert array.tolist() == [[1, 2], [4, 5]]
+    array[0, 0] = 9
+    assert array_of(view(0, (), ()), "a", floats) == 0 and array_of(view(5, (1,), (1,)), "a", floats).tolist() == [5]
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "why"),
+    [
+        (view(2, (2, 2), (3, 1)), "a", "the array a reaches to its float 7, and there are 6"),
+        (view(6, (1,), (1,)), "a", "the array a reaches to its float 7, and there are 6"),
+        (view(0, (3, 3), (0, 1)), "a", "the array a reaches to its float 3, and there are 6"),
+        (view(-1, (1,), (1,)), "a", "the array a has a place or a shape that is not of whole numbers"),
+        (view(0, (1.0,), (1,)), "a", "the array a has a place or a shape that is not of whole numbers"),
+        (view(0, (1,), (1,)), 5, "it has an array without a name"),
+        (view(0, (1,), (1,))._replace(storage="0"), "a", "what it has under 'a' is no array"),
+        ((1, 2), "a", "what it has under 'a' is no array"),
+    ],
+)
+def test_what_is_no_view_of_its_storage_is_refused(content, name, why):
+    with pytest.raises(ValueError, match=why):
+        array_of(content, name, floats)
+
+
+@pytest.mark.parametrize("order", [b"big", b"middle", b""])
+def test_numbers_in_another_order_are_refused(tmp_path, order):
+    content = torch_archive(ARRAYS)
+    with zipfile.ZipFile(tmp_path / "new.bin", "w") as new, zipfile.ZipFile(io.BytesIO(content)) as old:
+        for member in old.infolist():
+            if not member.filename.endswith("byteorder"):
+                new.writestr(member.filename, old.read(member.filename))
+        new.writestr("archive/byteorder", order)
+    with pytest.raises(ImportedModelError, match="its numbers are in big endian"):
+        read_torch(tmp_path / "new.bin")
+
+
+@pytest.mark.parametrize("parts", [("storage", "<f4", "0"), ("storage", StorageType("<f4"), 0)])
+def test_a_storage_has_a_type_and_a_key(parts):
+    with pytest.raises(ValueError, match="it describes a storage otherwise than PyTorch"):
+        WeightsUnpickler(io.BytesIO()).persistent_load((*parts, "cpu", 6))

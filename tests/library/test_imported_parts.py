@@ -1,13 +1,17 @@
-"""How a folder of Hugging Face's MarianMT is read, part by part, without their packages."""
+"""How imported models are read and written, part by part, without the packages of others."""
 
 import json
+import pathlib
 import re
+import types
 
 import numpy as np
 import pytest
 
+from keras_transformer import saved_run
 from keras_transformer.errors import UserError
 from keras_transformer.imported import huggingface
+from keras_transformer.imported.folder import import_folder, refuse_existing, write_run
 from keras_transformer.imported.huggingface import (
     POSITION_TABLES,
     drop_if_equal,
@@ -159,3 +163,77 @@ def test_a_matrix_of_one_row_is_a_vector_and_what_nobody_takes_is_named():
         UserError, match="^m has 4 arrays that a model of its options has no place for, such as b, c, d:"
     ):
         arrays.refuse_rest()
+
+
+# the run folder
+
+
+@pytest.fixture
+def saved(monkeypatch, tmp_path):
+    """What `save_run` is called with; it writes one file, or raises what the list says."""
+    calls, errors = [], []
+
+    def save_run(transformer, tokenizer, path, check_lines, inference):
+        calls.append((transformer, tokenizer, check_lines, inference))
+        assert not pathlib.Path(path).exists()
+        pathlib.Path(path).mkdir()
+        (pathlib.Path(path) / "model.json").touch()
+        if errors:
+            raise errors.pop()
+
+    monkeypatch.setattr(saved_run, "save_run", save_run)
+    monkeypatch.chdir(tmp_path)
+    return calls, errors
+
+
+MODEL = types.SimpleNamespace(transformer=lambda: "transformer", tokenizer="tokenizer", inference=lambda: "inference")
+
+
+def test_a_run_appears_whole_or_not_at_all(saved, tmp_path):
+    calls, errors = saved
+    (tmp_path / "run.part").mkdir()  # of an import that was killed
+    (tmp_path / "run.part/model.json").touch()
+    errors.append(KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        write_run(MODEL, "run", ["a"])
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "run").mkdir()  # an empty folder is filled
+    write_run(MODEL, "run", ["a"])
+    assert [path.name for path in tmp_path.iterdir()] == ["run"] and (tmp_path / "run/model.json").exists()
+    assert calls == [("transformer", "tokenizer", ["a"], "inference")] * 2
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "link"])
+def test_nothing_is_written_over(tmp_path, kind):
+    run = tmp_path / "run"
+    if kind == "link":
+        run.symlink_to("nowhere")
+    elif kind == "file":
+        run.touch()
+    else:
+        run.mkdir()
+        (run / "x").touch()
+    with pytest.raises(UserError, match=f"^{run} exists already: name a folder that does not."):
+        refuse_existing(run)
+
+
+def test_the_positions_are_handed_on_and_so_is_what_a_search_cannot_be(tmp_path, monkeypatch):
+    calls = []
+
+    def imported(path, positions=None):
+        calls.append((path, positions))
+        return types.SimpleNamespace(inference=lambda: types.SimpleNamespace(check=lambda: calls.append("checked")))
+
+    monkeypatch.setattr("keras_transformer.imported.folder.import_huggingface", imported)
+    monkeypatch.setattr("keras_transformer.imported.folder.import_marian", imported)
+    (tmp_path / "config.json").write_text('{"model_type": "marian"}')
+    for positions in (None, "marian", "huggingface"):
+        import_folder(tmp_path, positions)
+    hub = [(tmp_path, positions) for positions in ("huggingface", "marian", "huggingface")]
+    assert calls == [call for of_hub in hub for call in (of_hub, "checked")]
+    (tmp_path / "config.json").unlink()
+    (tmp_path / "decoder.yml").touch()
+    calls.clear()
+    for positions in (None, "marian"):
+        import_folder(str(tmp_path), positions)
+    assert calls == [(tmp_path, None), "checked"] * 2
