@@ -60,20 +60,24 @@ def test_a_server_ends_although_a_version_is_loading(echo_folder, monkeypatch, s
     is_over.set()
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_second_signal_ends_the_process_with_its_own_code(number, tmp_path, monkeypatch, signals):
-    codes = []
-    use_light_versions(monkeypatch)
+def test_the_first_signal_ends_the_work_and_the_second_the_process_with_its_own_code(number, monkeypatch):
+    handlers, codes = {}, []
+
+    def add_signal_handler(loop, number, end, *given):
+        handlers[number] = lambda: end(*given)
+
+    async def run_server(models, options, on_start, stop):
+        assert set(handlers) == {signal.SIGTERM, signal.SIGINT} and not stop.is_set()
+        handlers[number]()
+        assert stop.is_set() and codes == []
+        handlers[number]()
+        return models, options, on_start
+
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "add_signal_handler", add_signal_handler)
     monkeypatch.setattr(os, "_exit", codes.append)
-
-    def started(address):
-        for _ in range(2):
-            os.kill(os.getpid(), number)
-            time.sleep(0.01)  # so that they do not become one
-
-    models = Models.in_folder(write_light(tmp_path / "mine", 1))
-    assert run_until_signal(models, ServerOptions(port=0, grpc_port=0), started) is True
+    monkeypatch.setattr(process, "run_server", run_server)
+    assert run_until_signal("models", "options", "start") == ("models", "options", "start")
     assert codes == [128 + number]
 
 
