@@ -8,6 +8,7 @@ from keras_transformer.config import ConfigError
 from keras_transformer.text.cleaning import RULES
 from tests.train.test_corpus import files
 from train.config.cleaning import CleaningConfig
+from train.config.sources.files import FilesData
 from train.data.cleaning import (
     LONGEST_SHOWN,
     cleaning_settings,
@@ -108,6 +109,18 @@ def test_languages_are_proposed_if_they_can_be_detected(tmp_path):
     data = files(tmp_path, english * 3, german * 2 + english.replace(b"house", b"barn"), **codes)
     found, _ = proposals(load_corpus(data).train, {"duplicates": True}, data)
     assert [(proposal.line, proposal.count) for proposal in found] == [("languages = true", 1)]
+
+
+@pytest.mark.parametrize(("has_tags", "can_detect"), [(True, True), (False, False)])
+def test_languages_are_not_proposed_for_text_with_tags_or_languages_that_cannot_be_detected(
+    tmp_path, monkeypatch, has_tags, can_detect
+):
+    monkeypatch.setattr("train.data.cleaning.can_detect", lambda languages: can_detect)
+    data = files(tmp_path, b"Hotel\n" * 3, b"Hotel\n" * 3, source_language="xx", target_language="yy")
+    entry = {"files": data.train[0], "tag": "<2yy>"}
+    data = FilesData(**data.model_dump() | {"train": [entry]}) if has_tags else data
+    found, _ = proposals(load_corpus(data).train, {}, data)
+    assert [proposal.line for proposal in found] == ["identical = true", "duplicates = true"]
 
 
 def test_examples_of_several_parts_are_the_first_ones():

@@ -38,6 +38,11 @@ def test_pieces_are_counted_over_all_shards_whatever_the_chunk(monkeypatch, chun
     assert piece_counts(TRAIN.shards, "source", 8).tolist() == [0, 0, 0, 3, 0, 0, 6, 1]
 
 
+def test_pairs_and_tokens_are_counted_with_what_was_skipped():
+    counted = corpus_statistics.counts(pairs([[6, 3]] * 1_500, [[3]] * 1_500, identical=2_000))
+    assert counted == "1,500; 3,000 source and 1,500 target tokens; skipped: 2,000 identical"
+
+
 def test_the_vocabulary_has_pieces_in_use_and_bytes(monkeypatch):
     monkeypatch.setattr(corpus_statistics, "OFTEN", 6)
     rows = dict(vocabulary_rows(TOKENIZER, TRAIN, VALIDATION))
