@@ -119,7 +119,7 @@ def rows_in(dtype: str, weight, numbers):
     """Return the rows of a weight (N, d) with these numbers, int (any shape), in `dtype`: (any shape, d).
 
     The gradient of a row is a sum over all places that read it, thousands in a batch. The weight is read in its own
-    dtype and its rows are cast after that, so the sum is taken in float32: bfloat16 stops counting at 256, and on a
+    dtype and its rows are cast after that. So mixed_bfloat16 sums in float32: bfloat16 stops counting at 256, and on a
     GPU JAX adds it up a hundred times more slowly. For this the weight must be made with `autocast=False`.
     """
     return ops.cast(rows_at(ops.convert_to_tensor(weight), numbers), dtype)

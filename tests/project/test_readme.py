@@ -151,6 +151,18 @@ def test_its_speeds_of_engines_are_those_that_the_benchmark_left():
     assert f"takes {times[0]:.1f} to {times[1]:.1f} times as long as CTranslate2" in README
 
 
+def test_its_speeds_on_an_accelerator_are_those_that_the_benchmark_left():
+    lines = (ROOT / "benchmarks/results/accelerator.jsonl").read_text(encoding="utf-8").splitlines()
+    for size, result in zip(("base", "big"), map(json.loads, lines), strict=False):  # other tables come after them
+        speeds = {row["name"]: row["tokens_per_second"] for row in result["measurements"] if row["size"] == size}
+        times = speeds["keras_bfloat16"] / speeds["torch_bfloat16"]
+        stated = {
+            "base": f"{round(speeds['keras_bfloat16'], -3):,.0f} target tokens/s, **{times:.2f} times**",
+            "big": f"big: {times:.2f} times",
+        }
+        assert stated[size] in row_about(f"On an {result['chip']['name'].removeprefix('NVIDIA ')}")
+
+
 def test_its_scores_are_those_of_the_table_of_results():
     quality = row_about("Quality")
     scores = re.findall(r"\*\*(\d+\.\d+)\*\*", quality)
