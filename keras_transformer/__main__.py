@@ -11,7 +11,6 @@ from types import ModuleType
 
 from keras_transformer.commands.signals import end_on_interrupt, end_on_signals
 from keras_transformer.commands.table import COMMANDS, DISTRIBUTION, GROUPS
-from keras_transformer.version import version_line
 
 USAGE_ERROR = 2  # the exit code of a wrong command line, as Typer has it
 
@@ -37,6 +36,8 @@ def dispatch(prog_name: str, arguments: Sequence[str] | None) -> None:
         end_on_signals()
         print(help_text(prog_name))
     elif name == "--version":
+        from keras_transformer.version import version_line  # after `end_on_interrupt`, as whatever takes time
+
         end_on_signals()
         print(version_line())
     elif not name:

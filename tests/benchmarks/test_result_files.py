@@ -25,6 +25,12 @@ def test_a_result_may_go_into_a_folder_that_is_not_there_yet(tmp_path):
     assert (tmp_path / "new" / "results" / "table3.md").read_text() == "| a |\n"
 
 
+def test_a_result_behind_a_link_is_replaced_there(tmp_path):
+    (tmp_path / "link.md").symlink_to("page.md")
+    write_result(tmp_path / "link.md", "| a |\n")
+    assert (tmp_path / "link.md").is_symlink() and (tmp_path / "page.md").read_text() == "| a |\n"
+
+
 @pytest.mark.parametrize(
     ("name", "page_of"),
     [

@@ -6,6 +6,7 @@ import types
 
 import pytest
 
+import train.distil
 import train.evaluate
 from keras_transformer.commands import files
 from keras_transformer.commands.output_files import (
@@ -83,6 +84,14 @@ def test_of_a_link_the_folder_of_its_file_counts(tmp_path, monkeypatch, check, l
     monkeypatch.setattr(os, "access", lambda path, mode: locked is None or path.name != locked)
     with pytest.raises(ConfigError, match="--plot .*x.png cannot be") if locked else contextlib.nullcontext():
         check("--plot", link)
+
+
+def test_an_output_of_hours_is_refused_if_it_cannot_be_replaced(tmp_path, monkeypatch):
+    for name in ("source", "reference", "output"):
+        (tmp_path / name).write_text("text", encoding="utf-8")
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
+    with pytest.raises(ConfigError, match="--output .*output cannot be written: the folder .* is not writable"):
+        train.distil.check_files([], tmp_path / "source", tmp_path / "reference", tmp_path / "output")
 
 
 # the options of evaluate
