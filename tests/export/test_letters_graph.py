@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export.graph import served_graph
+from export.graph import explained, served_graph
 from export.graph.confidences import Confidences
 from export.graph.explained import EXPLAINED_LINES, no_explanation
 from export.graph.request import inputs_of
@@ -18,6 +18,7 @@ from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import Hypotheses
+from keras_transformer.decoding.trace import Continuations
 from keras_transformer.tokens import EOS, PAD
 from tests.support.exports import asker
 
@@ -269,3 +270,29 @@ def test_what_a_graph_cannot_be_made_of_is_refused(parts, monkeypatch):
     monkeypatch.setattr(served_graph, "table_for", lambda *given: checked.append(given[1]))
     served = ServedGraph(Model(), parts, SearchOptions(coverage_penalty=0.5), LONGEST, 3, CURVE, "shortlist")
     assert checked == [0.5, "shortlist"] and served._confidences.of_nothing and served.alignment_layer == 3
+
+
+def test_an_explained_line_is_written_as_text(monkeypatch):
+    asked = []
+    ids, scores = tf.constant([[[65, EOS, PAD], [66, EOS, PAD]]]), tf.constant([[-1.0, -2.0]])
+    hypotheses = Hypotheses(ids, scores, tf.constant([[True, False]]))
+    columns = ([0, 0, 1], [0, 0, 2], [2, -1, 0], [65, 66, EOS], [-0.5, -1.5, -0.25])
+    tree = Continuations(*map(tf.constant, columns))
+    monkeypatch.setattr(explained, "traced_search", lambda *given: asked.append(given) or (hypotheses, tree))
+    weights = {"memory": [[[[[0.125, 0.875]]]], [[[[0.5, 0.5]]]]], "encoder": [], "decoder": [[[[[1.0, 0.0625]]]]]}
+
+    def forced(source_ids, best):
+        assert (source_ids.numpy().tolist(), best.numpy().tolist()) == ([[97, EOS]], [[65, EOS]])
+        return types.SimpleNamespace(weights_of=lambda kind: list(map(tf.constant, weights[kind])))
+
+    decoder, source_ids = types.SimpleNamespace(config=types.SimpleNamespace(num_heads=3)), tf.constant([[97, EOS]])
+    pieces_of = LettersGraph().pieces_of
+    found = explained.explained_line(decoder, forced, pieces_of, source_ids, OPTIONS, "rules", "table")
+    assert asked == [(decoder, source_ids, OPTIONS, "rules", "table")]
+    assert {name: value.numpy() for name, value in found.items()} == {
+        "heads": 3, "is_cut": True, "source_pieces": b"a </s>", "pieces": b"A </s>", "encoder_attention": b"",
+        "memory_attention": b"0.125 0.875 0.500 0.500", "decoder_attention": b"1.000 0.062", "beam_steps": b"0 0 1",
+        "beam_parents": b"0 0 2", "beam_slots": b"2 -1 0", "beam_pieces": b"A B </s>",
+        "beam_log_probabilities": b"-0.5000 -1.5000 -0.2500",
+    }  # fmt: skip
+    assert found.keys() == no_explanation().keys()

@@ -78,3 +78,16 @@ def test_a_prefix_is_marked_as_cut_where_python_refuses_it(monkeypatch):
 def test_endings_are_padded_and_those_that_do_not_exist_are_marked():
     endings = tf.ragged.constant([[[5, 6], [7]], [[]]], inner_shape=None, dtype=tf.int32)
     assert padded_endings(endings).numpy().tolist() == [[[5, 6], [7, PAD]], [[PAD, PAD], [NO_ENDING, NO_ENDING]]]
+
+
+def test_what_is_forced_and_the_pieces_that_may_follow_it_are_those_of_python():
+    tokenizer = pair_tokenizer()
+    reader = PrefixReader(tokenizer)
+    graph_reader = GraphPrefixReader(tokenizer, graph_tokenizer(tokenizer.model_bytes).encode_target)
+    for text in ("zwei h", "zwei ", "zwe", ""):
+        size, endings = graph_reader.read_one(tf.constant(text), 50)
+        expected = reader.read(text, 50)
+        assert size.numpy() == len(expected.tokens)
+        assert sorted({tuple(ending) for ending in endings.to_list()}) == expected.endings
+    size, endings = graph_reader.read_one(tf.constant("zwei zwei zwei zwei"), 4)  # which leaves room for EOS
+    assert (size.numpy(), endings.to_list()) == (3, [[]])

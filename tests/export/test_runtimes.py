@@ -8,9 +8,10 @@ import types
 import pytest
 
 from export.certificate import runtimes
-from export.certificate.c_runtime import answer
-from export.certificate.runtimes import CRuntime, local_clients, package, strings
+from export.certificate.c_runtime import Runtime, answer
+from export.certificate.runtimes import CRuntime, c_library, local_clients, package, strings
 from export.client.transports import GrpcTransport, RestTransport
+from export.graph.operations import meta_graph
 from export.versions import ExportError
 from keras_transformer.translation import Translation
 from tests.support.echo import write_echo
@@ -124,3 +125,33 @@ def test_a_question_to_the_c_api_is_answered_request_by_request(monkeypatch):
     found = answer({"library": "library", "operations": ["operation"], "folder": "folder"} | requests)
     outputs = [["a 1", 0.5, "\ufffd"], ["b 1", 0.5, "\ufffd"]]
     assert found["responses"] == [{"outputs": outputs}, {"error": "no input"}] and "json" in found["modules"]
+
+
+@pytest.mark.skipif(c_library(package("tensorflow")) is None, reason="this TensorFlow has no C API")
+def test_a_session_of_the_c_api_reads_and_writes_every_type_of_tensor(tmp_path):
+    """In this process, which has TensorFlow's library already."""
+    version = write_echo(tmp_path / "1")
+    signatures = meta_graph(version).signature_def
+    runtime = Runtime(str(c_library(package("tensorflow"))), [], str(version))
+
+    def ask(name, outputs, **tensors):
+        names = [signatures[name].outputs[each].name for each in outputs]
+        return runtime.run({signatures[name].inputs[key].name: value for key, value in tensors.items()}, names)
+
+    texts = strings(["a", "\u00fc" * 100, "", "\udcff"])  # the last one stands for a byte that is no text
+    found = ask("serving_default", ["translation", "score"], text=texts)
+    assert found == [[b"a", "\u00fc".encode() * 100, b"", b"\xff"], [-1.0, -200.0, 0.0, -1.0]]
+    times = {"type": "int32", "shape": [2], "values": [2, 3]}
+    spin = {"type": "float32", "shape": [1], "values": [0.0]}
+    assert ask("repeat", ["repeated", "rows"], text=strings(["a", "b"]), times=times, spin=spin) == [
+        [b"aa", b"bbb"],
+        [2, 2],
+    ]
+    pair = {"type": "float32", "shape": [2, 2], "values": [1.5, 2.0, 3.0, 4.0]}
+    for is_sum, totals in ((True, [3.5, 7.0]), (False, [3.0, 12.0])):
+        flag = {"type": "bool", "shape": [], "values": [is_sum]}
+        assert ask("reduce", ["total", "of"], pair=pair, is_sum=flag) == [totals, [4]]
+    with pytest.raises(RuntimeError, match="times must be at least 1"):
+        ask("repeat", ["rows"], text=strings(["a"]), times=times | {"shape": [1], "values": [0]}, spin=spin)
+    with pytest.raises(KeyError, match="none:0"):
+        runtime.output("none:0")

@@ -157,7 +157,7 @@ def test_a_version_is_a_number_of_ascii_digits():
     assert [name for name in names if is_number(name)] == ["3", "007", "0", str(HIGHEST)]
 
 
-def test_a_link_in_the_place_of_an_abandoned_version_is_not_followed(tmp_path):
+def test_a_link_in_the_place_of_an_abandoned_version_is_not_followed(tmp_path, caplog):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "mine").touch()
     (tmp_path / "versions").mkdir()
@@ -166,6 +166,7 @@ def test_a_link_in_the_place_of_an_abandoned_version_is_not_followed(tmp_path):
     with unfinished_version(tmp_path / "versions"):
         pass
     assert names_in(tmp_path / "elsewhere") == ["mine"] and names_in(tmp_path / "versions") == [".unfinished-1"]
+    assert "removing" not in caplog.text
 
 
 def test_a_version_that_cannot_be_renamed_is_not_tried_for_ever(tmp_path):
