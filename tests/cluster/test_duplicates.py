@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from cluster.duplicates import REPEATED, MarkedRows, marked, unique
+from cluster.duplicates import REPEATED, MarkedRows, marked, part_of_hash, unique
 from cluster.formats import JsonLines, TabLines
 from tests.support.local_spark import Parts
 
@@ -45,3 +45,4 @@ def test_a_marked_line_is_written_as_an_unmarked_one():
 
 def test_no_two_lines_without_texts_are_one():
     assert len({unique(part, place) for part in range(30) for place in range(30)}) == 900
+    assert {part_of_hash((unique(3, place), 3, place)) % 7 for place in range(90)} == set(range(7))  # nor in one part

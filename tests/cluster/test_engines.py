@@ -40,6 +40,7 @@ def test_a_process_opens_the_export_that_spark_sent_once_whatever_parts_it_compu
     files = types.SimpleNamespace(get=lambda name: f"/files/{name}")
     monkeypatch.setitem(sys.modules, "pyspark", types.SimpleNamespace(SparkFiles=files))
     monkeypatch.setitem(ENGINES, "graph", lambda folder, threads: folders.append((folder, threads)))
+    gc.unfreeze()  # what the collection of tests has frozen
     for _ in range(3):
         opened("graph", 2)
     opened.cache_clear()

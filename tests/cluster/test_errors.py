@@ -54,7 +54,7 @@ def test_the_cause_is_that_of_python_or_else_the_last_one_of_java(text, cause):
             "part-1 at 0. If it is a part of the output",
         ),
         ("EOFException: Unexpected end of input stream.", "(Unexpected end of input stream): `gzip -t` finds it"),
-        ("ZipException: invalid block.", "(invalid block): `gzip -t` finds it"),
+        ("ZipException: it has no end.", "(it has no end): `gzip -t` finds it"),
         (
             "PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] x",
             f"is not Python {sys.version_info[0]}.{sys.version_info[1]}, as here",
