@@ -185,6 +185,7 @@ DAMAGES = {
     "a changed byte": lambda entry: flip(entry / "keys.bin", -1),
     "a changed first byte": lambda entry: flip(entry / "source_offsets.bin", 0),
     "a changed count": lambda entry: flip(entry / "meta.json", -20),
+    "another count": lambda entry: flip(path := entry / "meta.json", path.read_bytes().index(b'"pairs": ') + 10),
     "no meta.json": lambda entry: (entry / "meta.json").unlink(),
     "an empty folder": lambda entry: [path.unlink() for path in entry.iterdir()],
 }

@@ -38,6 +38,7 @@ def test_a_rule_drops_training_pairs_alone_and_counts_them(tmp_path):
         assert list(corpus.train) == [("A dog runs.", "Ein Hund rennt.")]
         assert corpus.train.skipped == {"identical": 1, "with different numbers": 1, "repeated": 1}
         assert corpus.train.examples["identical"] == [("Hotel", "Hotel")]
+        assert corpus.train.examples["with different numbers"] == [("In 1996", "Im Jahr 1969")]
     assert len(list(corpus.validation)) == 4
 
 
