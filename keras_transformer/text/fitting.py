@@ -42,10 +42,8 @@ def middle_of(text: str, start: int, end: int) -> int:
     found = [match.end() for match in PLACES[-1].finditer(text, start + 1, end - 1)]
     if found:
         return min(found, key=lambda place: abs(place - middle))
-    place = max(middle, start + 1)
-    while place < end and is_joined(text[place]):
-        place += 1
-    return place
+    places = [place for place in range(start + 1, end) if not is_joined(text[place])]
+    return next((place for place in places if place >= middle), places[-1] if places else end)
 
 
 def is_joined(character: str) -> bool:

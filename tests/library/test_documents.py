@@ -4,9 +4,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.errors import UserError
+from keras_transformer.errors import InputError, UserError
 from keras_transformer.text import sentences
-from keras_transformer.text.documents import DocumentTranslator
+from keras_transformer.text.documents import DocumentTranslator, on_one_line
+from keras_transformer.text.fitting import is_joined
 from keras_transformer.translation import Translation
 from tests.support.documents import capitals, translator
 
@@ -82,12 +83,14 @@ def test_whatever_comes_out_of_a_model_what_stands_between_sentences_stays(text,
 
 @settings(max_examples=100, deadline=None)
 @given(text=TEXTS, most=st.integers(1, 40))
+@example(text="dogdog\u0301\u0301", most=1)
 def test_no_part_is_longer_than_a_model_takes(text, most):
     seen = []
     translator(
         lambda line: seen.append(line) or line, are_too_long=lambda lines: [len(x) > most for x in lines]
     ).document(text)
-    assert all(len(line) <= most or len(line) <= 3 for line in seen)  # a letter and its accents stay together
+    letters = [sum(not is_joined(character) for character in line) for line in seen]  # these keep their accents
+    assert all(len(line) <= most or count <= 1 for line, count in zip(seen, letters, strict=True))
 
 
 def test_a_document_knows_which_sentence_became_which():
@@ -149,3 +152,13 @@ def test_a_stop_of_chinese_behind_a_url_ends_a_sentence():
         "看 https://x.org/a。",
         "他走了。",
     ]
+
+
+def test_a_translation_stands_on_one_line_unless_it_is_the_text_itself():
+    assert on_one_line("a\nb ", "a\nb ") == "a\nb " and on_one_line(" a\nb ", "c") == "a b"
+
+
+def test_half_of_a_character_is_one_of_the_text():
+    with pytest.raises(InputError, match="^The text has a lone surrogate"):
+        translator(str).document("a \ud800")
+    assert translator(str).document("").sentences == translator(str, are_too_long=None).document(" \n").sentences == []

@@ -40,6 +40,8 @@ def test_only_what_is_too_long_is_split_and_each_part_is_asked_about_once():
     [
         ("aaaa bbb cccc ddd, e", ["aaaa bbb", "cccc ddd, e"]),  # a comma in the last quarter counts as little
         ("a\u0301\u0301\u0301", ["a\u0301\u0301\u0301"]),
+        ("ag\u0301\u0301", ["a", "g\u0301\u0301"]),
+        ("aaag\u0301\u0301\u0301\u0301", ["aaa", "g\u0301\u0301\u0301\u0301"]),
         *((f"aa{joined}{joined}b", [f"aa{joined}{joined}", "b"]) for joined in "\u200d\ufe0e\ufe0f\u0301"),
     ],
 )

@@ -63,3 +63,8 @@ def test_a_name_that_is_special_here_is_another_one_and_comes_back():
 def test_a_vocabulary_without_what_is_needed_is_refused(pieces, ids, sentence):
     with pytest.raises(UserError, match=sentence):
         of(*pieces, **ids)
+
+
+def test_the_decoder_begins_with_its_own_piece_whether_or_not_that_is_the_pad():
+    vocabulary = of("</s>", "<unk>", "<pad>", "a", pad=2, start=3)
+    assert vocabulary.start == 3 and vocabulary.inputs(SPECIAL).tolist() == [2, 1, 3, 0]
