@@ -134,7 +134,7 @@ def search_batch(
         start = start_search(decoder, source_ids, options, static_shapes, rules, shortlist, bool(positions))
         return start.in_pieces(beam_search(*start[:4], options, static_shapes, positions))
 
-    if "required" not in (rules or {}):
+    if rules is None or "required" not in rules:
         return find(source_ids, rules, options)
     tokens = ops.shape(source_ids)[1]
     length = larger(tokens + options.extra_length, forced_tokens_in(rules, tokens)[1] + 1)

@@ -54,7 +54,7 @@ def traced_search(
             seen = seen._replace(tokens=start.vocabulary.in_pieces(seen.tokens))
         return start.in_pieces(hypotheses), seen
 
-    if "required" not in (rules or {}):
+    if rules is None or "required" not in rules:
         return find(rules, options)
     free, seen = find(without_phrases(rules), options)
 
