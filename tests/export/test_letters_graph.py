@@ -60,7 +60,8 @@ class Reader:
         if self.are_phrases:
             has_phrase = tf.cast(tokens.row_lengths() > 0, tf.int64)
             tokens = tf.ragged.boolean_mask(tokens, tokens.row_lengths() > 0)
-            return tf.RaggedTensor.from_row_lengths(tokens, has_phrase)
+            ways = tf.RaggedTensor.from_row_lengths(tokens, tf.ones([tokens.nrows()], tf.int64))  # one each
+            return tf.RaggedTensor.from_row_lengths(ways, has_phrase)
         none = tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), tf.zeros([0], tf.int64))
         endings = tf.RaggedTensor.from_row_lengths(none, tf.zeros([lines], tf.int64))
         return tokens, endings, tf.cast(tokens.row_lengths(), tf.int32) >= most

@@ -120,7 +120,7 @@ def test_the_same_phrase_counts_once_in_a_line_and_again_in_the_next_one():
 
 
 def test_a_phrase_contradicts_the_forbidden_ones_of_its_own_line_alone():
-    required = tf.ragged.constant([[[1], [2]], [], [[3]]], inner_shape=None, ragged_rank=2, dtype=tf.int32)
+    required = tf.ragged.constant([[[[1], [9]], [[2]]], [], [[[3]]]], ragged_rank=3, dtype=tf.int32)
     words = {1: "a dog", 2: "the hen ", 3: "a cat"}
 
     def decode(rows):

@@ -16,10 +16,10 @@ from keras_transformer.errors import UserError
 from keras_transformer.model import Transformer
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.placeholders import symbols_of
-from keras_transformer.text.required import Phrase, has_phrase, rule_of_required, with_missing, word_edges
+from keras_transformer.text.required import Phrase, PhraseReader, has_phrase, rule_of_required, with_missing, word_edges
 from keras_transformer.text.spans import Protection
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.tokens import EOS
+from keras_transformer.tokens import BOS, EOS
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 from tests.support.models import as_numpy
@@ -150,6 +150,19 @@ def test_any_model_has_every_phrase_beside_placeholders_and_prefixes(translator)
 
 
 @pytest.mark.slow
+def test_a_phrase_has_other_tokens_at_the_beginning_unless_the_tokenizer_reads_a_space_there(translator, tmp_path):
+    reader = PhraseReader(translator.tokenizer)
+    [phrase, stop] = reader.read(["the fox", "."], 50)
+    assert phrase.first_tokens == tuple(translator.tokenizer.encode("the fox")) != phrase.tokens
+    assert phrase.ways() == [phrase.tokens, (BOS, *phrase.first_tokens)] and stop.ways() == [stop.tokens]
+    assert phrase.most_tokens == max(len(phrase.tokens), len(phrase.first_tokens))
+    train_tokenizer(SENTENCES, tmp_path / "tokenizer.model", 300, dummy_prefix=True)
+    spaced = Tokenizer(tmp_path / "tokenizer.model")
+    [phrase, stop] = PhraseReader(spaced).read(["the fox", "."], 50)
+    assert phrase.ways() == [tuple(spaced.encode("the fox"))]  # as inside a sentence
+    assert stop.first_tokens == tuple(spaced.encode(".")) != stop.tokens  # with a space, and attached to a word
+
+
 def test_a_line_without_phrases_is_translated_as_without_the_option(translator):
     alone = translator.translate(LINES)
     assert translator.translate(LINES, required=[[]] * 5) == alone

@@ -33,6 +33,7 @@ PREFIXES = rows(0, 9, 2, 1)
 ENDINGS = [rows(2, 1, width=3), rows(1, 0, width=3), rows(3, 2, width=3), rows(1, 1, width=3)]
 PLACEHOLDERS = [[[5, 7], [6, 2]], [[5, 0], [6, 0]], [[5, 1], [6, 0]], [[5, 0], [6, 0]]]
 REQUIRED = [rows(3, 3, width=3), rows(0, 0, width=3), rows(3, 2, width=3), rows(0, 0, width=3)]
+REQUIRED = np.array(REQUIRED, "int32")[:, :, np.newaxis]  # one way each
 
 
 @pytest.mark.parametrize(
