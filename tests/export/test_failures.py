@@ -7,11 +7,14 @@ import threading
 import time
 import types
 
+import grpc
 import pytest
+import tensorflow as tf
+from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
-from export.client.client import ServingClient
-from export.client.failures import passes, seconds_of, without_password
-from export.client.transports import ClientError
+from export.client.client import ServingClient, as_floats
+from export.client.failures import cause_of, passes, seconds_of, without_password
+from export.client.transports import ClientError, GrpcTransport
 
 
 @pytest.mark.parametrize(
@@ -82,7 +85,10 @@ def test_tls_to_a_server_without_it_is_tried_once():
     assert not error.value.is_transient and len(connections) == 1
 
 
-@pytest.mark.parametrize(("header", "expected"), [("3", 3.0), ("0", 0.0), ("", 0.0), ("-1", 0.0), ("soon", 0.0)])
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [("3", 3.0), ("120", 120.0), ("999999999", 999_999_999.0), ("0", 0.0), ("", 0.0), ("-1", 0.0), ("soon", 0.0)],
+)
 def test_retry_after_is_a_number(header, expected):
     assert seconds_of(header) == expected
 
@@ -126,3 +132,82 @@ def test_an_answer_with_more_or_fewer_values_than_rows_is_none(values):
     client.transport = types.SimpleNamespace(predict=lambda name, inputs, seconds: {"score": values})
     with pytest.raises(ClientError, match="'score' does not have one value for each of 2 rows"):
         client.predict({"text": ["a", "b"]}, "serving_default")
+
+
+def test_a_cause_without_words_has_the_name_of_its_kind():
+    assert cause_of(after(ConnectionResetError())) == "ConnectionResetError"
+    assert cause_of(after(ConnectionResetError("by peer"))) == "by peer"
+
+
+PASSING = {"the queue is full": True, "Connection refused": True} | dict.fromkeys(
+    ("larger than max", "Domain name not found", "CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "alert"), False
+)
+
+
+@pytest.mark.parametrize(("details", "is_transient"), PASSING.items())
+def test_only_what_may_pass_is_asked_again_over_grpc(details, is_transient):
+    class Failed(grpc.RpcError):
+        def code(self):
+            return grpc.StatusCode.UNAVAILABLE
+
+        def details(self):
+            return f"it says {details} here"
+
+    def method(request, timeout, metadata):
+        assert timeout == 2.5
+        raise Failed
+
+    with pytest.raises(ClientError, match=details) as error:
+        GrpcTransport("localhost:1", "m")._call(method, None, 2.5)
+    assert error.value.is_transient is is_transient and error.value.code == "UNAVAILABLE"
+
+
+class Served:
+    """A transport to a model whose input `times` is 3 unless it is given; it notes each request and its time."""
+
+    def __init__(self):
+        self.asked = []
+
+    def metadata(self, seconds):
+        signature = SignatureDef()
+        signature.defaults["times"].CopyFrom(tf.make_tensor_proto([3]))
+        signature.inputs["alpha"].dtype = tf.float32.as_datatype_enum
+        return {"b": signature, "a": signature}
+
+    def predict(self, signature_name, inputs, seconds):
+        self.asked.append((signature_name, inputs, seconds))
+        return {"text": inputs["text"]}
+
+
+def served(**options):
+    client = ServingClient("http://localhost:1/v1/models/m", **options)
+    client.transport = Served()
+    return client, client.transport.asked
+
+
+def test_rows_that_do_not_fill_the_last_request_are_as_many_as_there_are():
+    client, asked = served(rows_per_request=2, requests_at_once=1)
+    assert client.predict({"text": list("abcde")}, "a") == {"text": list("abcde")}
+    assert [inputs["text"] for _, inputs, _ in asked] == [["a", "b"], ["c", "d"], ["e"]]
+
+
+def test_what_is_given_per_row_stands_above_options_and_these_above_defaults():
+    client, asked = served()
+    for inputs, options, times in (
+        ({}, {}, [3, 3]),
+        ({}, {"times": 5}, [5, 5]),
+        ({"times": [7, 8]}, {"times": 5}, [7, 8]),
+    ):
+        client.predict({"text": ["x", "y"]} | inputs, "a", options)
+        assert asked[-1][1] == {"text": ["x", "y"], "times": times}
+    with pytest.raises(ClientError, match="no signature 'none'; it has a, b."):
+        client.predict({"text": ["x"]}, "none", {})
+
+
+def test_a_request_has_a_moment_however_late_it_is_and_a_truth_is_no_number():
+    client, asked = served(deadline=1e-9)
+    client.predict({"text": ["x"]}, "a")
+    assert asked[0][2] >= 0.001
+    signature = Served().metadata(1.0)["a"]
+    assert [type(value) for value in as_floats(signature, "alpha", [1, True, 0.5])] == [float, bool, float]
+    assert as_floats(signature, "text", [1]) == [1]
