@@ -81,7 +81,7 @@ def translate(
         cut_lines = CutLines("line" if files.format == LINES else "sentence")
 
         def output_lines(lines: list[str], first_line: int) -> list[str]:
-            translations = translator.translate(lines)
+            translations = translator.translate(lines, first_line)
             cut_lines.note(([best] for best in translations), first_line)
             return [output_line(best, scores, confidence) for best in translations]
 

@@ -1,5 +1,6 @@
 """An export as a function from text to translations. It needs TensorFlow and tensorflow-text, but no model code."""
 
+import itertools
 import logging
 import os
 from collections.abc import Iterable
@@ -14,6 +15,8 @@ from keras_transformer.parallel import map_batches, tune_for_translation
 from keras_transformer.translation import Translation, translations_of
 
 from ..versions import ExportError, find_version
+
+log = logging.getLogger("keras_transformer")
 
 
 class ExportedTranslator:
@@ -39,18 +42,27 @@ class ExportedTranslator:
                 "the outputs translation and score."
             )
 
-    def translate(self, lines: Iterable[str]) -> list[Translation]:
-        """Return the translation of each line, in the order of the lines."""
+    def translate(self, lines: Iterable[str], first_line: int = 1) -> list[Translation]:
+        """Return the translation of each line, in the order of the lines.
+
+        Of a line that is longer than the export reads, the beginning is translated, with a warning that names the line;
+        the first of them is number `first_line`.
+        """
         lines = list_of_lines(lines)
         results: dict[int, Translation] = {}
+        truncated: set[int] = set()
 
         def translate_batch(indices: list[int]) -> None:
             output = self._translate(text=tf.constant([lines[index] for index in indices]))
             columns = {name: values.numpy().tolist() for name, values in output.items()}
             columns["translation"] = [text.decode() for text in columns["translation"]]
             results.update(zip(indices, translations_of(columns), strict=True))
+            of_lines = columns.get("truncated", [False] * len(indices))  # exports of the first versions have none
+            truncated.update(itertools.compress(indices, of_lines))
 
         map_batches(translate_batch, {index: len(line) for index, line in enumerate(lines)}, self.batch_size)
+        for index in sorted(truncated):
+            log.warning("line %d is longer than this export reads; only its beginning is used", first_line + index)
         return [results[index] for index in range(len(lines))]
 
 

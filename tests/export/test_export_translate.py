@@ -8,6 +8,7 @@ import subprocess
 import types
 
 import pytest
+import tensorflow as tf
 
 from export import translate as translate_command
 from export.graph import exported
@@ -94,7 +95,7 @@ def test_every_option_that_changes_the_output_is_recorded(tmp_path, monkeypatch)
 class Shouting:
     """Translates into capitals; every translation is cut."""
 
-    def translate(self, lines):
+    def translate(self, lines, first_line=1):
         return [Translation(line.upper(), -1.0, is_cut=True) for line in lines]
 
 
@@ -182,8 +183,40 @@ def test_one_string_is_not_a_list_of_lines(served):
 
 def test_a_line_break_inside_a_translation_does_not_break_the_line(served, monkeypatch):
     answers = [Translation("one\r\ntwo", -1.0)]
-    monkeypatch.setattr(exported.ExportedTranslator, "translate", lambda self, lines: answers)
+    monkeypatch.setattr(exported.ExportedTranslator, "translate", lambda self, lines, first_line=1: answers)
     assert run_translate(served[0], "--scores", text=b"line\n").stdout == "-1.0000\tone two\n"
+
+
+@pytest.mark.parametrize("knows", [True, False], ids=["of today", "of the first versions"])
+def test_a_line_that_is_longer_than_the_export_reads_is_named(served, caplog, knows):
+    """By an export that tells it."""
+
+    def graph(text):
+        lengths = tf.strings.length(text)
+        outputs = {"translation": tf.strings.upper(text), "score": tf.zeros(tf.shape(text)), "truncated": lengths > 3}
+        return outputs if knows else {name: outputs[name] for name in ("translation", "score")}
+
+    translator = exported.ExportedTranslator(served[0], 2)
+    translator._translate = graph
+    translations = translator.translate(["a", "abcde", "", "abcd", "abc"], 7)
+    assert [translation.text for translation in translations] == ["A", "ABCDE", "", "ABCD", "ABC"]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"line {number} is longer than this export reads; only its beginning is used" for number in (8, 10) if knows
+    ]
+
+
+def test_lines_are_numbered_through_all_batches(tmp_path, monkeypatch):
+    firsts = []
+
+    class Noting:
+        def translate(self, lines, first_line):
+            firsts.append((first_line, len(lines)))
+            return [Translation(line, 0.0) for line in lines]
+
+    monkeypatch.setattr(translate_command, "translator_of", lambda folder, size: Noting())
+    assert run_translate(tmp_path, "--batch-size", 1, text=b"a\n" * (BATCHES_AT_ONCE + 2)).exit_code == 0
+    assert [first for first, _ in firsts] == [1 + sum(size for _, size in firsts[:n]) for n in range(len(firsts))]
+    assert len(firsts) > 1
 
 
 def test_a_folder_without_an_export_is_refused(tmp_path):
@@ -243,7 +276,7 @@ ECHO = """
 import pathlib, runpy, sys, types
 
 class Echo:
-    def translate(self, lines):
+    def translate(self, lines, first_line):
         return [types.SimpleNamespace(text=line, score=0.0, is_cut=None) for line in lines]
 
 sys.modules["export.graph.exported"] = types.SimpleNamespace(open_quietly=lambda version, batch_size: Echo())
