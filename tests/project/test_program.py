@@ -107,7 +107,7 @@ class Cut:
 
     longer_than_trained = 0
 
-    def translate(self, lines):
+    def translate(self, lines, *_):
         return [Translation(line, -1.0, is_cut=len(line) == 1) for line in lines]
 
     def translate_n_best(self, lines, *_):
