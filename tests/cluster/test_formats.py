@@ -30,6 +30,12 @@ def test_whatever_becomes_of_a_line_it_stays_one_line_and_says_whether_it_is_ref
         assert each.is_refused(written) is is_refused
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\n\r\n"])
+@pytest.mark.parametrize("each", [TextLines(), TabLines((1,))], ids=["text", "tsv"])
+def test_line_ends_of_every_system_become_one_space(each, end):
+    assert each.write("one", {"translation": f"eins{end}zwei"}) == each.write("one", {"translation": "eins zwei"})
+
+
 def test_each_format_has_the_outputs_in_its_own_way():
     assert TextLines().write("one", OUTPUTS) == "eins\tzwei drei"
     assert TextLines().refuse("one", NAMES, "No.") == LOST

@@ -155,6 +155,25 @@ def test_folders_and_the_file_are_looked_at_as_often_as_each_is_told(tmp_path, c
     assert seconds == [("ModelFolder", 3.0), ("Models", "the file", 7.0)]
 
 
+def test_a_reason_is_logged_again_after_another_one_and_after_a_good_reading(monkeypatch, caplog):
+    readings = ["damaged", "damaged", "gone", "damaged", "", "damaged", "damaged", ""]
+
+    def read(file):
+        if reason := readings.pop(0) if readings else "":
+            raise ExportError(reason)
+        return []
+
+    async def read_all():
+        watching = asyncio.create_task(Models([])._watch_file("the file", 0.0))
+        while readings and not watching.done():
+            await asyncio.sleep(0.001)
+        watching.cancel()
+
+    monkeypatch.setattr("export.server.models.read_models", read)
+    asyncio.run(asyncio.wait_for(read_all(), 10))
+    assert [record.message for record in caplog.records] == ["damaged.", "gone.", "damaged.", "damaged."]
+
+
 def test_every_model_that_cannot_be_loaded_is_counted_and_named(tmp_path, closed):
     models = Models([opened(write_light(tmp_path / "mine", 1))])
     write_light(tmp_path / "bad", 1, content="no memory")

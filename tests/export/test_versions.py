@@ -12,6 +12,7 @@ from export.versions import (
     ExportError,
     find_version,
     is_number,
+    make_folder,
     numbered_versions,
     publish,
     refuse_existing,
@@ -143,6 +144,21 @@ def test_only_what_is_not_there_or_empty_becomes_an_export(make, part, is_mounte
     part = "a file system is mounted" if is_mounted else part
     with pytest.raises(ExportError, match=part) if part else contextlib.nullcontext():
         refuse_existing(tmp_path / "new")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("file", "{} is not a folder, so nothing can be exported into it."),
+        ("file/inside", "{} is not a folder, so nothing can be exported into it."),
+        ("x" * 300, "Nothing can be exported into {}: File name too long."),
+    ],
+)
+def test_a_folder_that_cannot_be_made_is_named_with_the_reason(name, sentence, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ExportError) as error:
+        make_folder(tmp_path / name / "1")
+    assert str(error.value) == sentence.format(tmp_path / name)
 
 
 @pytest.mark.parametrize("names", [["7", "0007"], ["0007", "7"]])

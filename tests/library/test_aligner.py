@@ -1,17 +1,33 @@
 """The alignment of words by attention, against the one of the served graph."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from export.graph.text_outputs import alignments
 from keras_transformer.aligner import Aligner, alignment_layer
 from keras_transformer.decoding.forced import ForcedDecoder
+from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.tokens import EOS
+from tests.support.models import LIVELY
 from tests.support.runs import SENTENCES
 
 
 def test_the_last_block_but_one_aligns():
     assert [alignment_layer(attentions) for attentions in (0, 1, 2, 6)] == [0, 1, 1, 5]
+
+
+@pytest.mark.parametrize(
+    ("config", "is_able"),
+    [
+        (RecurrentConfig(vocab_size=14, attention="none"), False),
+        (RecurrentConfig(vocab_size=14), True),
+        *((LIVELY.replace(decoder_layers=layers), True) for layers in (1, 2, 6)),
+    ],
+)
+def test_every_model_aligns_that_attends_to_its_source_however_few_blocks_it_has(config, is_able, monkeypatch):
+    monkeypatch.setattr("keras_transformer.aligner.config_of", lambda config: config)  # without a model
+    assert Aligner(config, None, 512).aligns is is_able
 
 
 def test_words_are_aligned_as_in_the_served_graph(pair):

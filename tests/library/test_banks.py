@@ -5,7 +5,7 @@ import pytest
 
 from keras_transformer.decoding.banks import best_of_banks, had_after, had_before, is_new, shared
 from keras_transformer.decoding.continuations import best_continuations
-from keras_transformer.decoding.required import progress_of
+from keras_transformer.decoding.required import in_row, next_tokens, progress_of
 from keras_transformer.decoding.rules import is_cut_now
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import BeamState
@@ -92,6 +92,23 @@ def test_a_token_that_goes_on_with_phrases_is_one_more_candidate_once():
     progress = progress_of(state_of([[5]], [[9, 10], [9, 11], [7, 8]]))
     more, candidates = np.array([[[9, 9, 7]]], "int32"), np.array([[[7, 12]]], "int32")
     assert as_numpy(is_new(more, candidates, progress)).tolist() == [[[True, False, False]]]
+
+
+@pytest.mark.parametrize(
+    ("position", "phrases"),
+    [
+        (2, [[[9, 10]], [[9, 11]]]),  # the output has the first phrase
+        (0, [[[9, PAD], [BOS, 9]]]),  # the first way of the phrase is for inside a sentence
+    ],
+)
+def test_a_token_is_one_more_candidate_though_it_also_goes_on_with_what_may_not_come(position, phrases):
+    state = state_of([[9, 10]], [[9, 10]])
+    rules = state.rules | {"required": np.array([phrases], "int32")}
+    state = state._replace(position=np.int32(position), rules=rules)
+    progress = progress_of(state)
+    more = in_row(next_tokens(state, progress))
+    assert as_numpy(more).tolist() == [[[9, 9]]]
+    assert as_numpy(is_new(more, np.array([[[7, 12]]], "int32"), progress)).tolist() == [[[False, True]]]
 
 
 def test_a_phrase_counts_in_a_bank_as_inside_a_sentence_and_more_when_it_is_complete():

@@ -150,6 +150,16 @@ def test_step_by_step_equals_all_at_once(name):
     assert_close(step_by_step(model_of(name), source_ids, ids), model_of(name)(batch))
 
 
+def test_the_state_of_some_sentences_has_their_coverage_and_all_else_of_them():
+    decoder = incremental_decoder(model_of("dot"))
+    state, rows = decoder.start(UNPACKED["source_ids"], 2, counts_attention=True), np.array([2, 0], "int32")
+    _, state = decoder.step(decoder.step_weights(), state, np.array([[5, 6], [7, 8], [9, 5]]), 0)
+    some = state.of_sentences(rows)
+    assert_close(some.log_coverage(), as_numpy(state.log_coverage())[rows])
+    for found, leaf in zip(tf.nest.flatten(some), tf.nest.flatten(state), strict=True):
+        assert (as_numpy(found) == as_numpy(leaf)[rows]).all()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "static_shapes"), [(0.0, False), (1.0, True)], ids=["growing", "static"])
 def test_a_beam_as_wide_as_the_language_ranks_all_its_outputs(alpha, static_shapes):

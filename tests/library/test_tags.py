@@ -134,6 +134,8 @@ def back(text, translation, *alignment):
         ("<x/>a b", "A B", [{0}, {1}], "<x/>A B"),
         ("a b<x/>", "A B", [{0}, {1}], "A B<x/>"),
         ("a<div>b</div>c", "A B C", [{0}, {1}, {2}], "A<div>B</div>C"),
+        ("a<div>b</div> c", "A B C", [{0}, {1}, {2}], "A<div>B</div> C"),
+        ("a <div>b</div>c", "A B C", [{0}, {1}, {2}], "A <div>B</div>C"),
         ("<b>a <i>b</i></b> c", "B A C", [{1}, {0}, {2}], "<b><i>B</i> A</b> C"),
         ("<b>a</b> <i>b</i>", "A B", [{0}, {1}], "<b>A</b> <i>B</i>"),
         ("a </i><b>b</b> c", "B A C", [{1}, {0}, {2}], "B A </i><b></b>C"),

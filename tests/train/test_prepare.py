@@ -93,6 +93,13 @@ def test_without_changes_an_epoch_is_the_text_as_it_was_encoded(tokenizer):
     assert redraw_of(TRAINING, tokenizer, (), off) is redraw_of(TRAINING, tokenizer, (), None) is None
 
 
+def test_what_is_made_of_text_without_a_fingerprint_is_not_kept(tokenizer, tmp_path):
+    split = Split("data.train", lambda: iter([("one", "one")]))
+    with pytest.raises(TypeError, match="no fingerprint, so nothing that is made of it can be kept"):
+        cache.CorpusCache(tmp_path).encoded(split, tokenizer, RowLengths(8, 8))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_run_keeps_the_first_validation_sentences_and_no_more(tmp_path):
     split = Split("data.validation", lambda: ((f"source {n}", "target") for n in range(MOST_CHECK_LINES + 2)))
     keep_check_lines(split, tmp_path / "lines")
