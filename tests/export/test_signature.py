@@ -2,9 +2,10 @@
 
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf.meta_graph_pb2 import TensorInfo
 
 from export.server.errors import RequestError
-from export.server.signature import Signature, Tensor
+from export.server.signature import Signature, Tensor, check_shape
 
 
 def test_a_message_names_the_first_of_what_is_wrong_in_the_order_of_letters():
@@ -14,6 +15,19 @@ def test_a_message_names_the_first_of_what_is_wrong_in_the_order_of_letters():
         known.complete({})
     with pytest.raises(RequestError, match=f"has no input 'a'; it has {', '.join(names[::-1])}."):
         known.check_names(["h", "zz", "c", "g", "a", "f", "b", "e", "d"])
+
+
+@pytest.mark.parametrize("shape", [None, (), (None,), (3,), (None, 0, 7)])
+def test_a_tensor_has_the_shape_that_the_savedmodel_says_and_of_an_unknown_rank_every_request_fits(shape):
+    info = TensorInfo(name="x:0", dtype=tf.int32.as_datatype_enum, tensor_shape=tf.TensorShape(shape).as_proto())
+    tensor = Tensor.of(info)
+    assert tensor == ("x:0", tf.int32, shape)
+    for found in ((), (2,), (3,), (2, 0, 7)):
+        if tf.TensorShape(shape).is_compatible_with(found):
+            check_shape("x", tensor, found)
+        else:
+            with pytest.raises(RequestError, match="must have the shape"):
+                check_shape("x", tensor, found)
 
 
 def signature(of_input, of_output):

@@ -9,7 +9,7 @@ import pytest
 
 from keras_transformer.config import ConfigError, TransformerConfig
 from keras_transformer.kinds import build_model, config_of, incremental_decoder, load_model_config, with_attention
-from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.recurrent.config import ATTENTIONS, FED, RecurrentConfig
 from tests.support.models import SMALL, as_numpy, batch_of, normal, randomise
 from train.config.model import SET_ELSEWHERE, ModelConfig
 from train.config.run import check_config
@@ -100,11 +100,18 @@ VARIANTS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config", VARIANTS, ids=["dot", "general", "additive", "none"])
-def test_parameters_are_counted_as_the_model_has_them(config):
-    model = build_model(config)
-    assert parameter_count(config) == model.count_params()
-    weights = with_attention(model)(batch_of([[([5, 3], [2, 4])]], 2, 2))
+def test_a_model_that_attends_to_the_source_shows_how(config):
+    weights = with_attention(build_model(config))(batch_of([[([5, 3], [2, 4])]], 2, 2))
     assert ("decoder_block_1/memory" in weights) == bool(config.memory_attentions)
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_parameters_are_counted_as_the_model_has_them(attention):
+    config = RECURRENT.replace(attention=attention, encoder_layers=2, decoder_layers=3)
+    others = {"cell": "lstm", "bidirectional": False, "shared_embeddings": False}
+    for values in ({}, others, {"input_feeding": False}) if attention in FED else ({}, others):
+        variant = config.replace(**values)
+        assert parameter_count(variant) == build_model(variant).count_params()
 
 
 def test_flops_are_those_of_the_matrix_products():

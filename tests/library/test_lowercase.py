@@ -3,11 +3,13 @@
 import types
 
 import pytest
+import sentencepiece
 
 from keras_transformer.config import ConfigError
 from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.samples import Sample
-from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
+from keras_transformer.tokenizer import SPECIAL_IDS, Tokenizer, TokenizerError, train_tokenizer
+from keras_transformer.tokens import UNK
 from tests.support.texts import SENTENCES, TEXTS, random_texts
 from train.config.run import load_config
 from train.data.corpus import Split
@@ -36,6 +38,18 @@ def test_decoding_restores_every_text_but_for_its_capitals(other):
     assert list(map(tokenizer.decode, tokenizer.encode_batch(texts))) == expected
     assert tokenizer.restored(texts) == expected
     assert tokenizer.encode_batch(expected) == tokenizer.encode_batch(texts)
+
+
+def test_a_tokenizer_that_does_not_know_a_capital_is_not_one_of_lower_case(tmp_path):
+    """It has no pieces of bytes, and was trained on small letters: every capital is unknown to it."""
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["a man in a blue shirt"]), model_prefix=str(tmp_path / "small"), vocab_size=20,
+        model_type="char", hard_vocab_limit=False, minloglevel=2,
+        **{f"{name}_id": number for name, number in SPECIAL_IDS.items()},
+    )  # fmt: skip
+    tokenizer = Tokenizer(tmp_path / "small.model")
+    assert tokenizer.encode("A")[-1] == UNK
+    assert not tokenizer.is_lowercase and tokenizer.restored(["A Man"]) == ["A Man"]
 
 
 def test_a_capital_changes_no_piece_of_a_tokenizer_in_lower_case(other):

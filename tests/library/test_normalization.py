@@ -17,6 +17,7 @@ from keras_transformer.normalization import (
     STYLES,
     VARIANTS,
     is_blank,
+    lower_case,
     members,
     normalization_rules,
 )
@@ -132,6 +133,14 @@ def test_the_plain_letters_of_lower_case_are_composed_too(tmp_path):
     for text in ("E\u0301 \u00c9 e\u0301", "H\u0331 h\u0331", "\u212b A\u030a", "MA\u200dNN\u00a0I\u0307", "\u200dA"):
         assert tokenizer.decode(tokenizer.encode(text)) == normalised(text, "nfc", True)
     assert tokenizer.decode(tokenizer.encode("E\u0301 H\u0331 A\u030a")) == "é ẖ å"
+
+
+def test_what_is_read_in_place_of_a_character_is_in_lower_case_too():
+    for normalization in NORMALIZATIONS:
+        rules = normalization_rules(normalization, lowercase=True)
+        assert [other for other in rules.values() if other != lower_case(other)] == []
+    read = {"\uff21": "a", "\u212a": "k", "\u212b": "å", "A\u030a": "å", "\u216b": "xii", "Q": "q"}
+    assert {sequence: normalization_rules("nfkc", lowercase=True)[sequence] for sequence in read} == read
 
 
 def test_another_normalization_is_refused(tmp_path):

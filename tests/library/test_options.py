@@ -49,6 +49,17 @@ def test_an_option_has_the_default_and_help_of_its_row():
     assert "at most --beam-size" in of_command["n_best"].help
 
 
+def test_an_option_with_choices_takes_them_alone_and_names_them_to_who_types_another():
+    command, with_choices = command_of(), [option for option in OPTIONS.values() if option.choices]
+    assert {option.name for option in with_choices} == {"length_normalization", "shortlist"}
+    for option in with_choices:
+        for choice in option.choices:
+            assert f"'{option.name}': '{choice}'" in invoke(command, "here", *words_of({option.name: choice})).stdout
+        refused = invoke(command, "here", *words_of({option.name: "another"}))
+        assert refused.exit_code != 0
+        assert all(word in refused.stderr for word in ("another", *option.choices))
+
+
 def test_a_command_gets_all_options_in_one_argument_and_knows_which_were_typed():
     result = invoke(command_of(), "here", *words_of(OTHER_VALUES), "--quiet")
     assert result.stdout == f"here True {OTHER_VALUES} {sorted(OTHER_VALUES)}\n"

@@ -1,12 +1,13 @@
 """Restricted self-attention: the blocked computation is masked attention, at the cost of n * r."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from keras import ops
 
 from keras_transformer.layers.attention import MultiHeadAttention
-from keras_transformer.layers.restricted_attention import RestrictedSelfAttention, banded_attention
+from keras_transformer.layers.restricted_attention import RestrictedSelfAttention, banded_attention, in_blocks
 from keras_transformer.masks import neighbourhood_mask
 from tests.support.models import as_numpy, assert_close, normal, randomise
 
@@ -76,6 +77,16 @@ def test_nothing_on_the_way_is_as_large_as_all_pairs_of_positions():
     graph = tf.function(attend).get_concrete_function(tf.TensorSpec((1, 500, 2, 3))).graph
     sizes = [tensor.shape.num_elements() for each in graph.get_operations() for tensor in each.outputs]
     assert None not in sizes and 500 * 2 * 9 <= max(sizes) < 500 * 500
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float16", "bfloat16", "float32"])
+def test_positions_in_blocks_have_their_order_and_their_type_and_zeros_behind_them(dtype):
+    for length in (1, 4, 5, 8):
+        numbers = np.arange(1, 2 * length + 1).reshape(2, length)
+        blocks = in_blocks(ops.cast(numbers, dtype), 4)
+        assert keras.backend.standardize_dtype(blocks.dtype) == dtype
+        filled = np.pad(numbers, ((0, 0), (0, -length % 4)))
+        assert as_numpy(blocks).tolist() == filled.reshape(2, -1, 4).tolist()
 
 
 @pytest.mark.parametrize("neighbourhood", [0, 2, -1])

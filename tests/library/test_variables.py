@@ -38,8 +38,9 @@ def entry(shard, offset, size):
 
 def test_the_numbers_of_a_message_are_read_and_all_else_is_passed():
     assert numbers_in(entry(2, 300, 70_000)) == {1: 1, 3: 2, 4: 300, 5: 70_000}
-    with pytest.raises(ValueError, match="field 7 is of kind 3"):
-        numbers_in(field(7, 3, b""))
+    for kind in (3, 4, 6, 7):
+        with pytest.raises(ValueError, match=f"field 7 is of kind {kind}"):
+            numbers_in(entry(2, 300, 70_000) + field(7, kind, b""))
 
 
 def test_a_file_of_data_has_the_bytes_up_to_the_end_of_its_last_tensor():
@@ -63,5 +64,6 @@ def test_every_file_of_data_is_needed_and_may_have_more_bytes_than_its_tensors(t
     assert damage_in(tmp_path) is None
     (tmp_path / "variables.index").write_bytes(table())
     assert damage_in(tmp_path) == "variables.data-00000-of-00001 is missing"
-    (tmp_path / "variables.index").write_bytes(b"short")
-    assert damage_in(tmp_path) == "variables.index is damaged"
+    for damaged in (b"short", table(entry(0, 0, 8), entry(0, 8, 1) + field(7, 3, b"")), table(field(3, 7, b""))):
+        (tmp_path / "variables.index").write_bytes(damaged)
+        assert damage_in(tmp_path) == "variables.index is damaged"

@@ -6,6 +6,8 @@ import fcntl
 import logging
 import os
 import re
+from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -100,9 +102,7 @@ def test_a_changed_file_tokenizer_or_row_length_is_another_entry(cache, files, t
     other = tmp_path / "other.model"
     train_tokenizer(LINES[::2], other, 289)
     rows = RowLengths(63, 63), RowLengths(63, 64)
-    assert (
-        [found(), found(Tokenizer(other)), *(found(tokenizer, each) for each in rows)] == [1, 2, 3, 4] == [1, 2, 3, 4]
-    )
+    assert [found(), found(Tokenizer(other)), *(found(tokenizer, each) for each in rows)] == [1, 2, 3, 4]
     path = tmp_path / "en"
     path.write_text(path.read_text(encoding="utf-8").replace("one", "two"), encoding="utf-8")  # as long as before
     assert found() == 5
@@ -134,20 +134,14 @@ def test_another_tokenizer_of_the_same_size_is_another_entry(cache, files, token
 
 @pytest.mark.parametrize(("vocab_size", "dtype"), [(2**16, np.uint16), (2**16 + 1, np.int32), (70_000, np.int32)])
 def test_ids_of_any_vocabulary_survive_in_the_fewest_bytes(cache, vocab_size, dtype):
-    class LargeTokenizer:
-        """Words that are numbers; the largest is the last id of the vocabulary."""
+    def numbers_in(texts):
+        return [[int(word) for word in text.split()] for text in texts]
 
-        model_bytes = str(vocab_size).encode()
-
-        def encode_batch(self, texts):
-            return [[int(word) for word in text.split()] for text in texts]
-
-        encode_target_batch = encode_batch
-
-    LargeTokenizer.vocab_size = vocab_size
-    pair = f"4 {vocab_size - 1}", f"{vocab_size - 1}"
+    how = {"encode_batch": numbers_in, "encode_target_batch": numbers_in}
+    large = SimpleNamespace(vocab_size=vocab_size, model_bytes=b"numbers", **how)
+    pair = f"4 {vocab_size - 1}", f"{vocab_size - 1}"  # the largest number is the last id of the vocabulary
     split = Split("data.train", lambda: iter([pair]), lambda: "one pair")
-    for pairs in (cache.encoded(split, LargeTokenizer(), ROWS), encode_corpus(split, LargeTokenizer(), ROWS)):
+    for pairs in (cache.encoded(split, large, ROWS), encode_corpus(split, large, ROWS)):
         assert pairs.source[0].tolist() == [4, vocab_size - 1, EOS]
         assert pairs.target[0].tolist() == [vocab_size - 1, EOS]
         assert pairs.source.ids.dtype == pairs.target.ids.dtype == dtype
@@ -291,10 +285,14 @@ def test_a_cache_folder_that_cannot_be_created_is_one_sentence(files, tokenizer,
         CorpusCache(tmp_path / "en" / "cache").encoded(load_corpus(files).train, tokenizer, ROWS)
 
 
-def test_a_file_system_without_locks_is_one_sentence(cache, files, tokenizer, monkeypatch):
-    def flock(file, operation):
-        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+def test_who_waits_for_the_lock_of_an_entry_then_holds_it_alone(cache, files, tokenizer, monkeypatch):
+    monkeypatch.setattr(fcntl, "flock", flock := mock.Mock(side_effect=[BlockingIOError, None]))
+    cache.encoded(load_corpus(files).train, tokenizer, ROWS)
+    assert [call.args[1] for call in flock.call_args_list] == [fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_EX]
 
-    monkeypatch.setattr(fcntl, "flock", flock)
+
+def test_a_file_system_without_locks_is_one_sentence(cache, files, tokenizer, monkeypatch):
+    error = OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+    monkeypatch.setattr(fcntl, "flock", mock.Mock(side_effect=error))
     with pytest.raises(CorpusError, match=f"cache_folder {cache.folder} .*Operation not supported.*flock"):
         cache.encoded(load_corpus(files).train, tokenizer, ROWS)

@@ -1,5 +1,7 @@
 """What the chief sends arrives on every worker as it was sent."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -56,6 +58,12 @@ def test_waiting_is_a_sum_in_which_every_worker_takes_part(wire):
     other.wait()
     with pytest.raises(StopIteration):  # it has taken all
         other.wait()
+
+
+@pytest.mark.parametrize("count", [1, 2, 6])
+def test_the_replicas_are_the_devices_of_all_workers_together(count):
+    strategy = SimpleNamespace(num_replicas_in_sync=6)
+    assert [Workers(strategy, Worker(index, count)).replicas for index in range(count)] == [6] * count
 
 
 def test_the_chief_alone_does_what_is_done_once():
