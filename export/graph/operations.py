@@ -25,9 +25,10 @@ OF_OLDEST = frozenset(
     RaggedTensorFromVariant RaggedTensorToVariant StaticRegexReplace UnicodeDecode UnicodeEncode Unique
     Pad Split ZerosLike
     HashTableV2 LookupTableFindV2 LookupTableImportV2 StaticRegexReplace
-    DenseBincount GatherNd Min PadV2 StringLower StringSplitV2 UnsortedSegmentJoin UnsortedSegmentMin
+    DenseBincount GatherNd Min PadV2 StringLower StringSplitV2 UnsortedSegmentJoin UnsortedSegmentMax
+    UnsortedSegmentMin
     """.split()
-)  # those of the last three lines are of TensorFlow 2.4 or older
+)  # those of the last four lines are of TensorFlow 2.4 or older
 
 
 def refuse_xla(version: pathlib.Path) -> None:

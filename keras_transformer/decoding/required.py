@@ -41,8 +41,8 @@ def begins_of(rules: Rules):
 
 
 def longest_ways(lengths):
-    """(..., N, W) -> (..., N)"""
-    return ops.max(lengths, axis=-1)
+    """(..., N, W) -> (..., N), 0 without ways"""
+    return ops.max(lengths, axis=-1, initial=0)
 
 
 def is_any_required(rules: Rules):

@@ -199,14 +199,17 @@ def test_news_are_told_when_there_are_some_and_end_with_the_work(is_failing, mon
 
 
 @pytest.fixture
-def logging_again():
+def heeded_signals():
+    """Ctrl-C is heeded also if these tests run in the background of a shell, where it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
+    signal.signal(signal.SIGINT, before)
     logging.disable(logging.NOTSET)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_after_a_signal_whatever_ends_the_work_is_an_interruption_that_says_how_to_go_on(number, logging_again):
+def test_after_a_signal_whatever_ends_the_work_is_an_interruption_that_says_how_to_go_on(number, heeded_signals):
     handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     with pytest.raises(
         Interrupted, match="^Stopped. out keeps the parts that are finished: run the same command again"
