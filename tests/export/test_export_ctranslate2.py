@@ -17,6 +17,7 @@ from keras_transformer.model import Transformer
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
+from tests.support.ctranslate2_models import exported, pieces_of
 from tests.support.peers import Peer, needs
 from tests.support.runs import SENTENCES, decisive, random_run, tokenizer_bytes
 
@@ -52,17 +53,6 @@ def translator_model(run):
 
 def run_export(run, folder, *arguments):
     return invoke(command.app, run, "--to", folder, "--format", "ctranslate2", "--extra-length", 12, *arguments)
-
-
-def exported(transformer, tokenizer, folder):
-    folder.mkdir()
-    export.write_model(transformer, tokenizer, folder)
-    return ctranslate2.Translator(str(folder))
-
-
-def pieces_of(tokenizer, lines):
-    pieces = tokenizer.pieces()
-    return [[pieces[i] for i in tokenizer.encode(line)] for line in lines]
 
 
 def test_greedy_search_finds_the_same_tokens(brief_run, tokenizer):

@@ -6,18 +6,17 @@ import types
 import numpy as np
 import pytest
 
-from export.ctranslate2 import convert as export
 from export.versions import ExportError
 from keras_transformer.model import Transformer
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import BOS, EOS
+from tests.support.ctranslate2_models import exported, pieces_of
 from tests.support.models import batch_of, randomise
-from tests.support.peers import Peer, needs
+from tests.support.peers import needs
 from tests.support.runs import RUN_MODEL, SENTENCES, tokenizer_bytes
 
 pytestmark = needs("ctranslate2")
 
-ctranslate2 = Peer("ctranslate2")
 TOGETHER = {  # of what stands alone in VARIANTS, as much as goes together
     "learned positions, pre-norm, separate embeddings, biases, wider values": {
         "norm": "pre", "norm_epsilon": 1e-2, "encoder_layers": 2, "decoder_layers": 1, "shared_embeddings": False,
@@ -60,17 +59,6 @@ def without_torch():
 @pytest.fixture(scope="module")
 def tokenizer():
     return Tokenizer.of_bytes(tokenizer_bytes())
-
-
-def exported(transformer, tokenizer, folder):
-    folder.mkdir()
-    export.write_model(transformer, tokenizer, folder)
-    return ctranslate2.Translator(str(folder))
-
-
-def pieces_of(tokenizer, lines):
-    pieces = tokenizer.pieces()
-    return [[pieces[i] for i in tokenizer.encode(line)] for line in lines]
 
 
 def log_probs(transformer, source, target):
