@@ -3,7 +3,7 @@
 import pathlib
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
 from keras_transformer.files import behind_links, write_atomically
@@ -32,3 +32,9 @@ def write_result(path: pathlib.Path, content: Callable[[BinaryIO], object] | byt
     """Write a file as `write_atomically` does, into a folder that is made if there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(behind_links(path), content)
+
+
+def row_names(folders: Sequence[pathlib.Path]) -> list[str]:
+    """Return what each folder is called in a table: its name, or the path as given if two are alike."""
+    names = [folder.name for folder in folders]
+    return names if len({*names}) == len(names) else [str(folder) for folder in folders]

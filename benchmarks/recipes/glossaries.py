@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from benchmarks.multi30k import lines_of, text_of
-from benchmarks.result_files import command_line
+from benchmarks.result_files import command_line, row_names
 from keras_transformer.bleu import raw_bleu, score_by
 from keras_transformer.commands.console import command_app, exit_codes
 from keras_transformer.parallel import tune_for_translation
@@ -63,15 +63,15 @@ def row_of(name: str, cases: Sequence[Case], translations: Sequence[str]) -> lis
     return [name, *(f"{100 * share / len(cases):.1f}" for share in shares), f"{bleu.value:.2f}"]
 
 
-def rows_of(run: pathlib.Path, cases: Sequence[Case], beam_size: int | None) -> Iterator[list[str]]:
+def rows_of(name: str, run: pathlib.Path, cases: Sequence[Case], beam_size: int | None) -> Iterator[list[str]]:
     translator = Translator.load(run)
     if beam_size is not None:
         translator = Translator.load(run, dataclasses.replace(translator.options, beam_size=beam_size))
-    for name, flags in WAYS.items():
+    for way, flags in WAYS.items():
         if SOFT in flags and not RunFolder(run).inference().terms:
             continue
         if not flags:
-            phrases = [[case.term] if name == REQUIRED else [] for case in cases]
+            phrases = [[case.term] if way == REQUIRED else [] for case in cases]
             texts = [best.text for best in translator.translate([case.source for case in cases], required=phrases)]
         else:
             texts = [
@@ -80,7 +80,7 @@ def rows_of(run: pathlib.Path, cases: Sequence[Case], beam_size: int | None) -> 
                 )[0].text
                 for case in cases
             ]
-        yield row_of(f"{run.name}, {name}", cases, texts)
+        yield row_of(f"{name}, {way}", cases, texts)
 
 
 app = command_app()
@@ -109,8 +109,8 @@ def main(
         print("| per cent of the terms | as in the reference | as in the glossary | in any form | BLEU |")
         print("|---|---:|---:|---:|---:|", flush=True)
         tune_for_translation()
-        for run in runs:
-            for row in rows_of(run, cases, beam_size):
+        for name, run in zip(row_names(runs), runs, strict=True):
+            for row in rows_of(name, run, cases, beam_size):
                 print(f"| {' | '.join(row)} |", flush=True)
         print(f"\n    {command_line('recipes.glossaries')}")
 

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from benchmarks.multi30k import lines_of, text_of
-from benchmarks.result_files import command_line
+from benchmarks.result_files import command_line, row_names
 from keras_transformer.bleu import Measure, lower_bleu, raw_bleu, score_by
 from keras_transformer.commands.console import command_app, exit_codes
 from keras_transformer.parallel import tune_for_translation
@@ -99,7 +99,7 @@ def main(
         sides = [lines_of(text_of(data, f"{TEXT}.{side}"))[:sentences] for side in SIDES]
         pairs = list(zip(*sides, strict=True))
         tune_for_translation()
-        translators = {run.name: Translator.load(run) for run in runs}
+        translators = {name: Translator.load(run) for name, run in zip(row_names(runs), runs, strict=True)}
         for line in table(translators, pairs):
             print(line, flush=True)
         print(f"\n    {command_line('recipes.robustness')}")

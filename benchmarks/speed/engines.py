@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from benchmarks.errors import BenchmarkError, names_in
-from benchmarks.result_files import RESULTS, command_line
+from benchmarks.result_files import RESULTS, command_line, row_names
 from benchmarks.speed.engines_table import write_results
 from benchmarks.speed.processes import ContestantProcess
 from benchmarks.speed.translate import exports_for, note, works_folder
@@ -62,11 +62,11 @@ def main(
         names = available(names, numbers["missing"])
         effort = Effort({"one": one, "many": many}, rounds, cores or sorted({1, processor_cores()}))
         ours = [name for name in names if name not in MARIAN]
-        for folder in (run, *(student or ())) if ours else ():
+        runs = (run, *(student or ())) if ours else ()
+        for name, folder in zip(row_names(runs), runs, strict=True):
             with works_folder() as place:
-                numbers["points"] += measure(
-                    prepared(place, folder, data, max(one, many)), ours, effort, numbers["missing"]
-                )
+                work = prepared(place, name, folder, texts_of_test(data, max(one, many)))
+                numbers["points"] += measure(work, ours, effort, numbers["missing"])
         if ours != names:
             with works_folder() as place:
                 numbers["points"] += measure(prepared_marian(place), names, effort, numbers["missing"])
@@ -107,12 +107,17 @@ def take_turns(workers: list[ContestantProcess], work: Work, cores: int, effort:
     return [row(work, cores, key, of_one, settings[key], turns) for key, of_one in turns.items()]
 
 
-def prepared(folder: pathlib.Path, run: pathlib.Path, data: pathlib.Path, limit: int) -> Work:
-    """Return the first `limit` lines of test_2016 as work with a trained run. Raises BenchmarkError without one."""
+def texts_of_test(data: pathlib.Path, limit: int) -> tuple[list[str], list[str]]:
+    """Return the first `limit` lines of test_2016, English and German."""
+    return test_lines(data, "en")[:limit], test_lines(data, "de")[:limit]
+
+
+def prepared(folder: pathlib.Path, name: str, run: pathlib.Path, texts: tuple[list[str], list[str]]) -> Work:
+    """Return lines and their references as work with a trained run. Raises BenchmarkError without one."""
     if not (run / "model.weights.h5").is_file():
         raise BenchmarkError(f"There is no trained run in {run}: name one with --run.")
     (folder / "run").symlink_to(run.absolute())
-    return Work(run.name, folder, *(test_lines(data, language)[:limit] for language in ("en", "de")))
+    return Work(name, folder, *texts)
 
 
 def prepared_marian(folder: pathlib.Path) -> Work:

@@ -1,11 +1,12 @@
 """What benchmarks write beside their numbers, and where."""
 
 import json
+import pathlib
 
 import pytest
 
 from benchmarks.paper.dependencies import report as long_dependencies
-from benchmarks.result_files import RESULTS, command_line, whole_command_line, write_result
+from benchmarks.result_files import RESULTS, command_line, row_names, whole_command_line, write_result
 from benchmarks.speed import serve_table, train_table, translate_table
 
 
@@ -29,6 +30,19 @@ def test_a_result_behind_a_link_is_replaced_there(tmp_path):
     (tmp_path / "link.md").symlink_to("page.md")
     write_result(tmp_path / "link.md", "| a |\n")
     assert (tmp_path / "link.md").is_symlink() and (tmp_path / "page.md").read_text() == "| a |\n"
+
+
+@pytest.mark.parametrize(
+    ("folders", "names"),
+    [
+        (["runs/a", "runs/b"], ["a", "b"]),
+        (["runs/a", "presets/a"], ["runs/a", "presets/a"]),
+        (["runs/a", "presets/a", "runs/b"], ["runs/a", "presets/a", "runs/b"]),
+        ([], []),
+    ],
+)
+def test_two_runs_of_one_name_are_two_rows_of_a_table(folders, names):
+    assert row_names([pathlib.Path(folder) for folder in folders]) == names
 
 
 @pytest.mark.parametrize(

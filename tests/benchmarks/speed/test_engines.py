@@ -76,7 +76,7 @@ def test_a_mistake_is_a_sentence(arguments, words):
 @pytest.mark.release
 @pytest.mark.skipif(importlib.util.find_spec("ctranslate2") is None, reason="ctranslate2 is not installed")
 def test_from_command_to_files(tmp_path):
-    runs = [random_run(tmp_path / name) for name in ("run", "student")]
+    runs = [random_run(tmp_path / name) for name in ("teacher/run", "student/run")]
     for language in ("en", "de"):
         text = "".join(f"{line}\n" for line in SENTENCES)
         (tmp_path / f"test_2016_flickr.{language}.gz").write_bytes(gzip.compress(text.encode()))
@@ -87,7 +87,7 @@ def test_from_command_to_files(tmp_path):
     points = json.loads((tmp_path / "to" / "engines.json").read_text(encoding="utf-8"))["points"]
     assert {(one["model"], one["engine"], one["mode"]) for one in points} == {
         (model, engine, mode)
-        for model in ("run", "student")
+        for model in map(str, runs)
         for engine in ("ctranslate2_float32", "ctranslate2_int8")
         for mode in ("one", "many")
     }
