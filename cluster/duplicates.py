@@ -63,7 +63,7 @@ def unique(part: int, place: int) -> bytes:
 
 def part_of_hash(key: Key) -> int:
     """Return a number by which Spark chooses the part of a key: equal hashes come together."""
-    return int.from_bytes(key[0][-8:])
+    return int.from_bytes(key[0])
 
 
 def part_of_place(place: tuple[int, int]) -> int:

@@ -10,6 +10,7 @@ from keras_transformer.model import Transformer
 from keras_transformer.recurrent.config import RecurrentConfig
 from tests.support.models import SMALL
 from train.config.training import RowLengths, TrainingConfig
+from train.cost import recurrent_cost, transformer_cost
 from train.cost.cost import (
     FORMULAS,
     arrays_per_weight,
@@ -128,6 +129,22 @@ def test_embeddings_of_their_own_are_two_matrices_more():
     for config in (SMALL, RecurrentConfig(vocab_size=30, d_model=8, attention="dot")):
         shared, own = (parameter_count(config.replace(shared_embeddings=shared)) for shared in (True, False))
         assert own - shared == 2 * config.vocab_size * config.d_model
+
+
+@pytest.mark.parametrize("lengths", [RowLengths(3, 5), RowLengths(7, 2)])
+def test_what_a_row_keeps_counted_position_by_position(lengths):
+    """By the sentences of the two functions: 8 arrays of d_model and 2 of d_ff, and so on."""
+    config = SMALL.replace(encoder_layers=3, decoder_layers=2, d_model=8, d_ff=11, num_heads=2)
+    arrays, scores = 8 * 8 + 2 * 11, 2 * 2  # of a position; of a pair of positions that see each other, per attention
+    kept = sum(arrays + scores * lengths.source for _ in range(3 * lengths.source))
+    kept += sum(2 * arrays + scores * lengths.target + scores * lengths.source for _ in range(2 * lengths.target))
+    assert transformer_cost.kept_per_row(config, lengths) == kept
+    for cell, gates in (("gru", 3), ("lstm", 4)):
+        config = RecurrentConfig(
+            vocab_size=30, d_model=8, cell=cell, encoder_layers=3, decoder_layers=2, attention="none"
+        )
+        states = [gates * 8 * 2 + 4 * 8 for _ in range(3 * lengths.source + 2 * lengths.target)]
+        assert recurrent_cost.kept_per_row(config, lengths) == sum(states)
 
 
 @pytest.mark.parametrize("attention", ["none", "dot", "general", "additive"])

@@ -77,6 +77,13 @@ def test_a_number_is_taken_at_the_ends_of_its_range_and_refused_beyond(section, 
     assert all(errors_of(section, key, value) for value in (*beyond, float("nan"), float("inf"), "1", True))
 
 
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_key_takes_its_default_as_its_value(section):
+    """As in a configuration that is made again from all of its values."""
+    defaults = {key: field.default for key, field in SECTIONS[section].model_fields.items() if not field.is_required()}
+    assert {key: errors_of(section, key, default) for key, default in defaults.items()} == dict.fromkeys(defaults, [])
+
+
 def test_every_number_of_a_configuration_has_a_range():
     """Those of [model] have theirs where the model checks them, and those of a search in its table."""
     numbers = {
