@@ -142,9 +142,11 @@ class Clean:
 
 def check_languages(languages: Sequence[str]) -> None:
     """Raises ClusterError if the detector is not installed on a worker, or does not know these codes."""
-    if languages and importlib.util.find_spec("py3langid") is None:
+    if not languages:
+        return
+    if importlib.util.find_spec("py3langid") is None:
         raise ClusterError("--languages needs the package py3langid on all workers: install it there, or leave it out.")
-    if unknown := sorted(set(languages) - set(detector().labels if languages else ())):
+    if unknown := sorted(set(languages) - set(detector().labels)):
         raise ClusterError(
             f"--languages has {unknown[0]!r}, which the detector does not know; it knows "
             f"{', '.join(sorted(detector().labels))}."
