@@ -226,7 +226,7 @@ def test_an_override_inside_a_value_or_of_two_lines_is_refused(load):
         (FILES.replace("train =", "training ="), "data.train is missing if data.source is 'files'."),
         (FILES.replace('[["a.en", "a.de"]]', "[]"), "data.train is []: "),
         (FILES + 'test = "c.tsv"\n', "data.test: expected a list of [source file, target file] or of TSV files, found"),
-        (FILES + "test = [[1, 2]]\n", "data.test: expected a list of [source file, target file] or of TSV files"),
+        (FILES + 'test = [["c.en", 2]]\n', "data.test: expected a list of [source file, target file] or of TSV files"),
         (FILES + "test = [5]\n", "expected a list of [source file, target file] or of TSV files, found [5]."),
         (FILES.replace('"b.tsv"', '{files = "b.tsv", tagg = "<x>"}'), "there is no key data.validation.0.tagg"),
         (FILES.replace('"b.tsv"', '{tag = "<x>"}'), "data.validation.0.files is missing"),
