@@ -5,6 +5,7 @@ import re
 import shutil
 import zipfile
 
+import h5py
 import pytest
 
 from keras_transformer.doctor import folders, runs
@@ -168,6 +169,27 @@ def test_the_keras_that_wrote_a_preset_stands_beside_that_which_is_installed(tmp
     (tmp_path / "metadata.json").write_text('{"keras_version": "3.1"}')
     monkeypatch.setattr(runs, "version_of", lambda name: None)
     assert runs.versions(tmp_path / "metadata.json").text == "written by Keras 3.1; none is installed"
+
+
+@pytest.mark.parametrize("name", [
+    "model.json", "tokenizer.model", "tokenizer.model.sha256", "model.weights.h5", "inference.json", "config.toml",
+    "history.jsonl", "training_text.json", "scores.json", "calibration.json", "shortlist.npz", "validation.src.txt",
+    "metadata.json", "checkpoints/step-00000002.npz",
+])  # fmt: skip
+@pytest.mark.parametrize(
+    "content", [None, b"", b"\0" * 100, b"\xff", b"HDF"], ids=["folder", "nothing", "0", "255", "h5"]
+)
+def test_whatever_is_in_the_place_of_a_file_is_told_with_its_name_and_nothing_is_raised(run, name, content):
+    path = run / name
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(exist_ok=True)
+    path.mkdir() if content is None else path.write_bytes(content)
+    if content == b"HDF":
+        h5py.File(path, "w").close()  # a file that opens, without layers
+    told = [
+        finding for finding in folders.folder(run) if finding.state in (MISSING, NOTE) and path.name in finding.text
+    ]
+    assert len(told) == 1 and told[0].advice and "\n" not in told[0].text
 
 
 def test_a_model_that_cannot_be_read_is_one_finding(tmp_path):

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 import pytest
 
@@ -91,6 +92,19 @@ def test_a_reader_that_closes_the_pipe_ends_a_command_without_a_traceback(handle
     signal.signal(signal.SIGINT, signal.default_int_handler)
     end_on_signals()
     assert signal.getsignal(signal.SIGPIPE) is signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_first_process_of_a_container_has_handlers_that_end_it_with_the_code_of_a_shell(
+    handlers, monkeypatch, number, code
+):
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    monkeypatch.setattr(os, "_exit", sys.exit)  # which a test outlives
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    end_on_interrupt()
+    with pytest.raises(SystemExit) as end:
+        signal.raise_signal(number)
+    assert end.value.code == code
 
 
 def test_an_interrupt_that_the_parent_ignores_stays_ignored(handlers):
