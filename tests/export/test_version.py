@@ -1,17 +1,25 @@
 """A version in memory: what computes a request, what it refuses, and that nothing is left of it when it is closed."""
 
 import gc
+import json
 import threading
+import types
 import weakref
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from export.graph.version_folder import prediction_log
+from export.server import version as module
 from export.server.errors import Code, RequestError
 from export.server.paragraphs import LANGUAGE, PARAGRAPHS, SPANS
-from export.server.version import Version
-from export.versions import WARM_UP_REQUESTS
+from export.server.signature import Signature, Tensor
+from export.server.version import Version, example_of, without_warnings
+from export.versions import CERTIFICATE, WARM_UP_REQUESTS
 from keras_transformer.errors import UserError
+from keras_transformer.text.placeholders import symbols_of
+from keras_transformer.text.protected import Abilities
 from tests.support.echo import write_echo
 
 
@@ -108,3 +116,119 @@ def test_warm_up_requests_that_a_version_cannot_answer_are_logged(tmp_path, capl
     assert version.warm_up() == 0
     assert str(tmp_path / "1") in caplog.text
     version.close()
+
+
+def records(path, *contents):
+    path.parent.mkdir(exist_ok=True)
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for content in contents:
+            writer.write(content)
+
+
+def warm_up(name, **inputs):
+    return prediction_log(name, **inputs).SerializeToString()
+
+
+PLAIN = warm_up("serving_default", text=np.array([b"a"], object))
+
+
+@pytest.mark.parametrize(
+    ("contents", "count", "why"),
+    [
+        ([PLAIN, warm_up("repeat", text=np.array([b"a", b"b"], object), times=np.array([3], np.int32))], 2, None),
+        ([PLAIN, warm_up("none", text=np.array([b"a"], object)), PLAIN], 1, "none"),
+        ([PLAIN, PLAIN, b"\xff"], 2, "Error parsing message"),
+        ([warm_up("repeat", text=np.array([b"a"], object), times=np.array([0], np.int32)), PLAIN], 0, "at least 1"),
+    ],
+)
+def test_warm_up_requests_are_answered_in_their_order_until_one_cannot_be(contents, count, why, tmp_path, caplog):
+    version, asked = Version(write_echo(tmp_path / "7")), []
+    records(tmp_path / "7" / WARM_UP_REQUESTS, *contents)
+    run = version.run
+    version.run = lambda *arguments: asked.append(arguments) or run(*arguments)
+    assert (version.number, version.warm_up()) == (7, count)
+    assert [(why in record.message, f"after {count} requests" in record.message) for record in caplog.records] == (
+        [(True, True)] if why else []
+    )
+    assert all(set(outputs) == set(signature.outputs) for signature, outputs, _ in asked)
+    assert why or [signature.name for signature, *_ in asked] == ["serving_default", "repeat"]
+
+
+def test_a_version_computes_in_the_thread_that_asks_and_its_session_ends_with_it(tmp_path):
+    version = Version(write_echo(tmp_path / "a name"))
+    session, options = version._session, []
+    asking = types.SimpleNamespace(
+        run=lambda *arguments, **named: options.append(named["options"]) or session.run(*arguments, **named)
+    )
+    version._session = asking
+    version.run(version.signatures["serving_default"], ("translation",), texts("a"))
+    assert [each.inter_op_thread_pool for each in options] == [-1] and version.number == 1
+    version._session = session
+    version.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        session.run([])
+
+
+@pytest.mark.parametrize(("platform", "trimmed"), [("linux", [0]), ("darwin", []), ("win32", [])])
+@pytest.mark.parametrize("has_trim", [True, False])
+def test_freed_memory_goes_back_to_the_system_where_that_is_possible(platform, trimmed, has_trim, version, monkeypatch):
+    calls = []
+    library = types.SimpleNamespace(**{"malloc_trim": calls.append} if has_trim else {})
+    monkeypatch.setattr(module.ctypes, "CDLL", {None: library}.__getitem__)
+    monkeypatch.setattr(module.sys, "platform", platform)
+    for free in (module.return_freed_memory, module.collect_graphs, version.warm_up):
+        free()
+        assert calls == trimmed * has_trim
+        calls.clear()
+
+
+@pytest.mark.parametrize(
+    ("content", "example"),
+    [(None, ""), ("{", ""), ("[]", ""), ("{}", ""), ('{"example": "Ein Hund."}', "Ein Hund."), ('{"example": 3}', "3")],
+)
+def test_the_example_is_that_of_the_certificate(content, example, tmp_path):
+    if content is not None:
+        (tmp_path / CERTIFICATE).write_text(content)
+    assert example_of(tmp_path) == example
+
+
+def test_more_than_a_certificate_has_is_not_read(tmp_path, monkeypatch):
+    content = json.dumps({"example": "a"})
+    (tmp_path / CERTIFICATE).write_text(content + " " * 100)
+    monkeypatch.setattr(module, "MOST_BYTES", len(content))
+    assert example_of(tmp_path) == "a"
+    monkeypatch.setattr(module, "MOST_BYTES", len(content) - 1)
+    assert example_of(tmp_path) == ""
+
+
+@pytest.mark.parametrize(("has_tokenizer", "known"), [(True, 3), (False, 2)])
+def test_a_version_knows_the_placeholders_that_its_tokenizer_leaves_whole(has_tokenizer, known):
+    """Without a signature that shows pieces those that its files say."""
+    version = Version.__new__(Version)
+    tokenize = Signature("tokenize", {}, {"pieces": Tensor("pieces:0", tf.string, (None,))}, {})
+    version.signatures = {"tokenize": tokenize} if has_tokenizer else {}
+    version._of_files = Abilities(2, knows_terms=True)
+
+    def pieces(signature, outputs, inputs):
+        assert signature is tokenize and outputs == ("pieces",)
+        [text] = [text.decode() for text in inputs["text"]]
+        return {
+            "pieces": np.array([" ".join(text.split()).replace(symbols_of(4)[-1], "\u27e6 4 \u27e7").encode()], object)
+        }
+
+    version._compute = pieces
+    assert version._abilities == Abilities(known, knows_terms=True)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_while_a_graph_is_loaded_tensorflow_is_silent_and_other_loads_wait(fails):
+    before = tf.compat.v1.logging.get_verbosity()
+    try:
+        with without_warnings():
+            assert tf.compat.v1.logging.get_verbosity() == tf.compat.v1.logging.ERROR != before
+            assert without_warnings._lock.locked()
+            if fails:
+                raise OSError
+    except OSError:
+        assert fails
+    assert tf.compat.v1.logging.get_verbosity() == before and not without_warnings._lock.locked()
