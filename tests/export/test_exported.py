@@ -26,6 +26,22 @@ def test_a_batch_has_a_line_at_least(tmp_path):
         ExportedTranslator(tmp_path, 0)
 
 
+@pytest.mark.parametrize("first_line", [1, 40])
+def test_lines_of_which_the_beginning_alone_is_read_are_named_in_their_order_and_others_are_not(
+    first_line, tmp_path, caplog
+):
+    """An export of the first versions does not say which they are."""
+    write_echo(tmp_path / "1")
+    translator, lines = ExportedTranslator(tmp_path, batch_size=2), ["b", "cc cc", "a", "dd dd d", ""]
+    echo = translator._translate
+    translator.translate(lines)
+    assert not caplog.records
+    translator._translate = lambda text: echo(text=text) | {"truncated": tf.strings.length(text) > 3}
+    assert [each.text for each in translator.translate(lines, first_line)] == lines
+    named = [record.getMessage().partition(" is longer")[0] for record in caplog.records]
+    assert named == [f"line {first_line + 1}", f"line {first_line + 3}"]
+
+
 @pytest.mark.parametrize("names", [None, ["translation"], ["score"], ["other"]])
 def test_a_saved_model_that_does_not_translate_is_told_so(names, tmp_path):
     module = tf.Module()

@@ -13,14 +13,19 @@ from grpc_health.v1.health import aio
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 from tensorflow_serving.apis import predict_pb2
+from tensorflow_serving.apis.classification_pb2 import ClassificationRequest
 from tensorflow_serving.apis.get_model_metadata_pb2 import GetModelMetadataRequest
 from tensorflow_serving.apis.get_model_status_pb2 import GetModelStatusRequest, GetModelStatusResponse
+from tensorflow_serving.apis.inference_pb2 import MultiInferenceRequest
+from tensorflow_serving.apis.regression_pb2 import RegressionRequest
 
 from export.server import grpc_api, protobuf_codec
 from export.server.bytes_in_flight import BytesInFlight
+from export.server.dispatcher import Dispatcher
 from export.server.errors import Code, RequestError
 from export.server.grpc_api import GrpcApi, received, set_serving
 from export.server.model_folder import State, Status
+from export.server.models import Models
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.signature import Signature, Tensor
@@ -195,3 +200,99 @@ def test_the_limits_of_the_options_are_those_of_the_grpc_server(has_keys, monkey
     assert [handler.service_name() for handler in handlers] == [
         "tensorflow.serving.PredictionService", "tensorflow.serving.ModelService",
     ]  # fmt: skip
+
+
+HERE, ELSEWHERE = "ipv4:127.0.0.1:1", "ipv4:10.0.0.7:1"
+
+
+async def failing(request, share, until):
+    raise ValueError("two\nlines")
+
+
+async def refusing(request, share, until):
+    raise RequestError(Code.FAILED_PRECONDITION, "why")
+
+
+async def echoing(request, share, until):
+    return request.SerializeToString() * 2
+
+
+BODY = predict_pb2.PredictRequest(model_spec={"name": "echo"}).SerializeToString()
+
+
+def call(body, answer=echoing, request_type=predict_pb2.PredictRequest, free=1, peer=HERE, **options):
+    """What a client gets, the messages of the log aside: the answer, or a code and a message."""
+    got, held = [], []
+
+    async def read():
+        held.append(dispatcher.bytes_in_flight.held)
+        return body
+
+    async def write(content):
+        held.append(dispatcher.bytes_in_flight.held)
+        got.append(content)
+
+    async def abort(code, message):
+        got.append((code, message))
+
+    async def main():
+        arriving = asyncio.Semaphore(free)
+        handler = grpc_api.method(dispatcher, arriving, request_type, answer, **options)
+        assert handler.request_streaming and handler.response_streaming
+        await handler.stream_stream(None, context)
+        assert arriving._value == free and dispatcher.bytes_in_flight.held == dispatcher.in_flight == 0
+
+    dispatcher = Dispatcher(
+        Models([types.SimpleNamespace(name="echo", status={})]), ServerOptions(body_bytes=1 << 20, deadline=0.05 + free)
+    )
+    context = types.SimpleNamespace(read=read, write=write, abort=abort, peer=lambda: peer, time_remaining=lambda: None)
+    asyncio.run(main())
+    dispatcher.close()
+    [outcome] = got
+    return outcome, held, dispatcher.metrics.text().decode()
+
+
+def test_a_call_holds_the_longest_message_until_it_has_come_and_its_answer_until_it_is_written():
+    outcome, held, _ = call(BODY)
+    assert outcome == BODY * 2 and held == [(1 << 20) + grpc_api.SLACK, 2 * len(BODY)]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        ({"body": grpc.aio.EOF}, "INVALID_ARGUMENT", "The call has no message."),
+        ({"body": b"\xff"}, "INVALID_ARGUMENT", "The message is no PredictRequest."),
+        ({"body": BODY, "answer": refusing}, "FAILED_PRECONDITION", "why"),
+        ({"body": BODY, "answer": failing}, "INTERNAL", "The server failed at this request."),
+        ({"body": BODY, "free": 0}, "DEADLINE_EXCEEDED", "The message did not arrive within the deadline."),
+        (
+            {"body": BODY, "peer": ELSEWHERE, "only_here": True}, "PERMISSION_DENIED",
+            f"Predict is for this machine alone. {grpc_api.INSTEAD}",
+        ),
+    ],
+)  # fmt: skip
+def test_a_call_that_gets_no_answer_gets_a_code_and_a_sentence(options, code, message, caplog):
+    outcome, _, metrics = call(**options)
+    assert outcome == (grpc.StatusCode[code], message) and f'status="{code}"' in metrics
+    logged = [record.getMessage() for record in caplog.records]
+    assert logged == (["a request failed: ValueError('two\\nlines')"] if code == "INTERNAL" else [])
+
+
+@pytest.mark.parametrize(
+    ("peer", "options"), [(HERE, {"only_here": True}), (ELSEWHERE, {}), (ELSEWHERE, {"only_here": False})]
+)
+def test_only_some_calls_are_for_this_machine_alone(peer, options):
+    assert call(BODY, peer=peer, **options)[0] == BODY * 2
+
+
+@pytest.mark.parametrize(
+    ("request_type", "name"),
+    [
+        (predict_pb2.PredictRequest, "Predict"), (ClassificationRequest, "Classify"), (RegressionRequest, "Regress"),
+        (MultiInferenceRequest, "MultiInference"), (GetModelMetadataRequest, "GetModelMetadata"),
+        (GetModelStatusRequest, "GetModelStatus"),
+    ],
+)  # fmt: skip
+def test_calls_are_counted_under_the_names_of_their_methods(request_type, name):
+    *_, metrics = call(b"", request_type=request_type)
+    assert f'API="{name}",entrypoint="GRPC"' in metrics
