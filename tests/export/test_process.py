@@ -13,7 +13,8 @@ import pytest
 from export.server import process
 from export.server.models import Models
 from export.server.options import ServerOptions
-from export.server.process import local_server, run_until_signal
+from export.server.process import Address, local_server, run_until_signal
+from export.server.welcome import welcome
 from export.versions import ExportError
 from tests.support.light_versions import use_light_versions, write_light
 
@@ -164,3 +165,19 @@ def test_ports_have_tls_and_unix_sockets_do_not_and_many_may_wait_at_both():
     asyncio.run(main())
     tls = {"ssl": "context", "ssl_handshake_timeout": 3.0, "ssl_shutdown_timeout": 3.0}
     assert asked == [(socket.AF_INET, {"backlog": 2048} | tls), (socket.AF_UNIX, {"backlog": 2048})]
+
+
+def test_an_address_of_ipv6_stands_in_brackets():
+    address = Address("mine", "::1", 8501, 8500)
+    assert (address.url, address.grpc_url) == ("http://[::1]:8501/v1/models/mine", "grpc://[::1]:8500/mine")
+    assert Address("mine", "127.0.0.1", 8501, 8500).page_url == "http://127.0.0.1:8501/"
+
+
+def test_a_name_with_signs_of_the_shell_is_written_as_an_address_has_it():
+    address = Address("my $model", "127.0.0.1", 8501, 8500)
+    assert address.url == "http://127.0.0.1:8501/v1/models/my%20%24model"
+    assert address.grpc_url == "grpc://127.0.0.1:8500/my%20%24model"
+    assert (
+        b" http://localhost:8501/v1/models/my%20%24model:predict"
+        in welcome("my $model", "http://localhost:8501", {}, "").body
+    )

@@ -4,6 +4,7 @@ import dataclasses
 import re
 import signal
 import socket
+import sys
 import threading
 import time
 import types
@@ -12,12 +13,12 @@ import numpy as np
 import pytest
 import requests
 
+from export import serve
 from export.client.client import ServingClient
 from export.client.transports import ClientError
-from export.serve import announce, app
+from export.serve import announce, app, end_at_once
 from export.server.options import ServerOptions
 from export.server.process import Address
-from export.server.welcome import welcome
 from tests.support.commands import assert_one_sentence, help_of, invoke
 from tests.support.echo import write_echo
 from tests.support.exports import write_version
@@ -238,22 +239,6 @@ def test_help_imports_no_tensorflow(module, option):
     assert option in found and found.endswith("imported: set()")
 
 
-def test_an_address_of_ipv6_stands_in_brackets():
-    address = Address("mine", "::1", 8501, 8500)
-    assert (address.url, address.grpc_url) == ("http://[::1]:8501/v1/models/mine", "grpc://[::1]:8500/mine")
-    assert Address("mine", "127.0.0.1", 8501, 8500).page_url == "http://127.0.0.1:8501/"
-
-
-def test_a_name_with_signs_of_the_shell_is_written_as_an_address_has_it():
-    address = Address("my $model", "127.0.0.1", 8501, 8500)
-    assert address.url == "http://127.0.0.1:8501/v1/models/my%20%24model"
-    assert address.grpc_url == "grpc://127.0.0.1:8500/my%20%24model"
-    assert (
-        b" http://localhost:8501/v1/models/my%20%24model:predict"
-        in welcome("my $model", "http://localhost:8501", {}, "").body
-    )
-
-
 @pytest.mark.parametrize("mistake", ["port", "grpc-port", "host", "log-requests"])
 def test_what_cannot_be_opened_is_one_sentence_before_the_model_is_loaded(mistake, echo_folder, tmp_path, monkeypatch):
     monkeypatch.setattr("export.server.models.Models.in_folder", lambda path: pytest.fail("it is loaded"))
@@ -298,3 +283,16 @@ def test_every_option_arrives_in_the_server_and_its_end_is_the_exit_code(
     assert {path.name for path in tmp_path.glob("port *")} == {"port 1234", "port 1235"}
     assert received == [ServerOptions(**values)] and codes == [0 if is_answered else 1], printed.output
     assert (f"--drain-seconds {values['drain_seconds']:g}" in printed.stderr) is not is_answered
+
+
+@pytest.mark.parametrize("closed", [None, "stdout", "stderr"])
+def test_what_was_logged_and_printed_is_out_before_the_process_ends_at_once(closed, monkeypatch):
+    done = []
+    monkeypatch.setattr(serve.logging, "shutdown", lambda: done.append("log"))
+    monkeypatch.setattr(serve.os, "_exit", done.append)
+    with monkeypatch.context() as patch:  # not longer than that: pytest writes to these
+        for name in ("stdout", "stderr"):
+            stream = types.SimpleNamespace(flush=lambda name=name: done.append(name))
+            patch.setattr(sys, name, None if name == closed else stream)
+        end_at_once(3)
+    assert done == ["log", *(name for name in ("stdout", "stderr") if name != closed), 3]
