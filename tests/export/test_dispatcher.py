@@ -247,3 +247,15 @@ def test_only_what_is_longer_than_64_kib_is_read_in_another_thread(size, is_off)
     found = asyncio.run(dispatcher.off_the_loop(threading.current_thread, size, time.monotonic() + HELD))
     assert (found is not threading.current_thread()) is is_off
     dispatcher.close()
+
+
+def test_a_dispatcher_that_is_closed_waits_for_nothing_that_is_computed_and_begins_nothing_more():
+    dispatcher, is_over = Dispatcher(ANY, ServerOptions(workers=1)), threading.Event()
+    pools = (dispatcher._thread, dispatcher.batcher._pool)
+    running = [pool.submit(is_over.wait, HELD) for pool in pools]
+    waiting = [pool.submit(pytest.fail) for pool in pools]
+    while not all(each.running() for each in running):
+        time.sleep(0.001)
+    dispatcher.close()
+    assert all(each.running() for each in running) and all(each.cancelled() for each in waiting)
+    is_over.set()
