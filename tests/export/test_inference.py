@@ -1,13 +1,23 @@
 """Classify, Regress and MultiInference: TensorFlow Serving's answers for a model without such a signature."""
 
+import asyncio
 import json
+import types
 
 import pytest
+from starlette.requests import Request
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
+from tensorflow_serving.apis.classification_pb2 import ClassificationRequest
 from tensorflow_serving.apis.inference_pb2 import MultiInferenceRequest
+from tensorflow_serving.apis.regression_pb2 import RegressionRequest
 
+from export.server.dispatcher import Dispatcher
 from export.server.errors import Code, RequestError
+from export.server.grpc_api import GrpcApi
 from export.server.inference import refuse, refuse_multi_inference, signature_of_examples
+from export.server.models import Models
+from export.server.options import ServerOptions
+from export.server.rest_api import RestApi
 
 CLASSIFY, REGRESS = "tensorflow/serving/classify", "tensorflow/serving/regress"
 
@@ -107,3 +117,51 @@ def test_json_without_examples_is_invalid(content, words):
     with pytest.raises(RequestError, match=words) as error:
         signature_of_examples(json.dumps(content).encode())
     assert error.value.code is Code.INVALID_ARGUMENT
+
+
+NAMES = {"Classify": "classes", "Regress": "outputs"}  # of the signature that could do it
+REQUESTS = {"Classify": ClassificationRequest, "Regress": RegressionRequest}
+
+
+def by_rest(dispatcher, method, model):
+    async def receive():
+        content = json.dumps({"signature_name": NAMES[method], "examples": [{}]})
+        return {"type": "http.request", "body": content.encode(), "more_body": False}
+
+    path = f"/v1/models/{model}/versions/7:{method.lower()}"
+    return RestApi(dispatcher).model(Request({"type": "http", "method": "POST", "path": path, "headers": []}, receive))
+
+
+def by_grpc(dispatcher, method, model):
+    spec = {"name": model, "version": {"value": 7}}
+    if method == "MultiInference":
+        tasks = [task(CLASSIFY, "classes", model), task(REGRESS, "outputs", model)]
+        for each in tasks:
+            each["model_spec"]["version"] = {"value": 7}
+        return GrpcApi(dispatcher).multi_inference(MultiInferenceRequest(tasks=tasks), None, 0.0)
+    answer = {"Classify": GrpcApi.classify, "Regress": GrpcApi.regress}[method]
+    request = REQUESTS[method](model_spec=spec | {"signature_name": NAMES[method]})
+    return answer(GrpcApi(dispatcher), request, None, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("api", "method"),
+    [(by_rest, "Classify"), (by_rest, "Regress"), (by_grpc, "Classify"), (by_grpc, "Regress"),
+     (by_grpc, "MultiInference")],
+)  # fmt: skip
+def test_both_apis_say_of_the_method_that_was_asked_that_it_is_not_answered(api, method):
+    version = types.SimpleNamespace(number=7, definitions=DEFINITIONS)
+    dispatcher = Dispatcher(Models([types.SimpleNamespace(name="mine", version={7: version}.get)]), ServerOptions())
+    with pytest.raises(RequestError, match=f"answers Predict, and not {method}") as error:
+        asyncio.run(api(dispatcher, method, "mine"))
+    assert error.value.code is Code.UNIMPLEMENTED
+    with pytest.raises(RequestError) as error:
+        asyncio.run(api(dispatcher, method, "other"))
+    assert error.value.code is Code.NOT_FOUND
+
+
+def test_several_at_once_of_no_model_are_invalid():
+    with pytest.raises(RequestError, match="name of the model"):
+        asyncio.run(
+            GrpcApi(Dispatcher(Models([]), ServerOptions())).multi_inference(MultiInferenceRequest(), None, 0.0)
+        )
