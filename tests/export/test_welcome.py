@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 import requests
 
-from export.graph.request import inputs_of
+from export.graph.request import FORBIDDEN, PREFIX, REQUIRED, inputs_of
 from export.server.options import ServerOptions
 from export.server.process import local_server
+from export.server.protection import INPUTS
 from export.server.signature import Signature
 from export.server.welcome import page_data, welcome
 from export.versions import CERTIFICATE
@@ -73,6 +74,30 @@ def test_the_page_needs_the_options_from_which_all_bounds_follow_and_no_other():
         assert page_data("mine", {"translate": signature_of(too_few)}) is None
 
 
+def test_it_is_not_kept_and_may_do_nothing_but_ask_its_server():
+    signatures = {"translate": signature_of(inputs_of(SearchOptions(), 99))}
+    answer = welcome("a model", "http://localhost:1", signatures, QUOTED, ["a model", "other"])
+    assert answer.status_code == 200 and answer.headers["content-type"] == "text/html; charset=utf-8"
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; ") and policy.endswith("; frame-ancestors 'none'")
+    assert "connect-src 'self'" in policy and "unsafe" not in policy
+    named = {name: answer.headers[name] for name in ("cache-control", "referrer-policy", "x-content-type-options")}
+    assert [*named.values(), answer.headers["x-frame-options"]] == ["no-store", "no-referrer", "nosniff", "DENY"]
+    assert data_in(answer.body.decode()) == page_data("a model", signatures, QUOTED, ["a model", "other"])
+
+
+def test_numbers_have_bounds_and_what_has_several_lines_an_example():
+    """Whole numbers are written as such, and a text of one line has neither."""
+    options = inputs_of(SearchOptions(length_penalty=0.6), 99)
+    texts = [PREFIX, REQUIRED, FORBIDDEN, *INPUTS]
+    found = page_data("mine", {"translate": signature_of([*options, *texts])})["options"]
+    assert [one["name"] for one in found] == [one.name for one in (*options, *texts)]
+    assert {type(one["default"]) for one in found if one.get("is_whole")} == {int}
+    assert {one["name"] for one in found if "lowest" in one} == {one.name for one in options}
+    assert {one["name"] for one in found if "placeholder" in one} == {"required", "forbidden", "keep", "glossary"}
+    assert [one["default"] for one in found if one["name"] == "length_penalty"] == [0.6]
+
+
 @pytest.mark.parametrize(("example", "text"), [("", "Hello!"), ("It's two dogs.", "It's two dogs.")])
 def test_the_line_for_a_shell_asks_with_the_example_of_the_version(example, text):
     line = welcome("a model", "http://localhost:1", {}, example).body.decode()
@@ -123,15 +148,6 @@ def type_in(opened, text):
     """Type a text, and wait until everything that follows from it is drawn."""
     opened.fill("#sentence", text)
     opened.locator("#beam-tree .node").first.wait_for()
-
-
-def test_it_is_not_kept_and_may_do_nothing_but_ask_its_server(served):
-    answer = requests.get(home(served))
-    assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    assert answer.headers["x-content-type-options"] == "nosniff" and answer.headers["cache-control"] == "no-store"
-    policy = answer.headers["content-security-policy"]
-    assert policy.startswith("default-src 'none'; ") and "connect-src 'self'" in policy and "unsafe" not in policy
-    assert data_in(answer.text)["model"] == "a model"
 
 
 def test_typing_shows_the_translations_of_the_api_best_first(opened, served):
