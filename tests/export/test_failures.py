@@ -9,12 +9,14 @@ import types
 
 import grpc
 import pytest
+import requests
 import tensorflow as tf
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
+from export.client.access import Access
 from export.client.client import ServingClient, as_floats
 from export.client.failures import cause_of, passes, seconds_of, without_password
-from export.client.transports import ClientError, GrpcTransport
+from export.client.transports import ClientError, GrpcTransport, RestTransport
 
 
 @pytest.mark.parametrize(
@@ -211,3 +213,66 @@ def test_a_request_has_a_moment_however_late_it_is_and_a_truth_is_no_number():
     signature = Served().metadata(1.0)["a"]
     assert [type(value) for value in as_floats(signature, "alpha", [1, True, 0.5])] == [float, bool, float]
     assert as_floats(signature, "text", [1]) == [1]
+
+
+URL = "http://me:secret@h/v1/models/m"  # whose password no message has
+UNREACHABLE = requests.exceptions.ConnectionError("//me:secret@h\nno route")
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence", "code", "is_transient", "wait"),
+    [
+        ((200, b'{"outputs": ["a"]}'), "http://h/v1/models/m answers without named outputs: ", None, False, 0),
+        ((200, b"no JSON"), "http://h/v1/models/m:predict answers 200: no JSON", 200, False, 0),
+        ((200, b'["a"]'), 'http://h/v1/models/m:predict answers 200: ["a"]', 200, False, 0),
+        ((404, b'{"error": "not\\nhere"}'), "http://h/v1/models/m:predict answers 404: not here", 404, False, 0),
+        ((503, b'{"error": "full"}'), "http://h/v1/models/m:predict answers 503: full", 503, True, 7),
+        ((502, b"<html>"), "http://h/v1/models/m:predict answers 502: <html>", 502, True, 7),
+        (requests.exceptions.ReadTimeout(), "did not answer within 2 seconds.", "DEADLINE_EXCEEDED", False, 0),
+        (UNREACHABLE, "http://h/v1/models/m:predict cannot be reached: //h no route", None, True, 0),
+        (requests.exceptions.InvalidHeader("//me:secret@h\n"), "The request to http://h/v1/", None, False, 0),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_answer_is_one_sentence_with_its_code_and_whether_to_ask_again(
+    answer, sentence, code, is_transient, wait, monkeypatch
+):
+    def request(method, url, **how):
+        if isinstance(answer, Exception):
+            raise answer
+        response = requests.Response()
+        response.status_code, response._content = answer
+        response.headers["Retry-After"] = str(wait)
+        return response
+
+    transport = RestTransport(URL, 1, Access())
+    monkeypatch.setattr(transport.session, "request", request)
+    with pytest.raises(ClientError) as error:
+        transport.predict("serving_default", {"text": ["a"]}, 2.0)
+    assert sentence in str(error.value) and "secret" not in str(error.value) and "\n" not in str(error.value)
+    assert (error.value.code, error.value.is_transient, error.value.wait) == (code, is_transient, wait)
+
+
+@pytest.mark.parametrize(
+    "content", [b"{}", b'{"metadata": 3}', b'{"metadata": {"signature_def": {"signature_def": 3}}}']
+)
+def test_signatures_that_cannot_be_read_are_told_so(content, monkeypatch):
+    def request(method, url, **how):
+        assert (method, url, how["data"]) == ("GET", f"{URL}/metadata", None)
+        response = requests.Response()
+        response.status_code, response._content = 200, content
+        return response
+
+    transport = RestTransport(URL, 1, Access())
+    monkeypatch.setattr(transport.session, "request", request)
+    with pytest.raises(ClientError, match=r"^http://h/v1/models/m/metadata cannot be read: \S"):
+        transport.metadata(1.0)
+
+
+@pytest.mark.parametrize("values", [["\ud800"], [object()], [1, "a"]])
+def test_values_that_no_tensor_has_are_named_and_not_sent(values, monkeypatch):
+    transport = GrpcTransport("h:1", "m")
+    monkeypatch.setattr(transport, "_call", lambda *asked: pytest.fail("it is sent"))
+    with pytest.raises(ClientError, match="^The input 'text' cannot be sent: ") as error:
+        transport.predict("serving_default", {"text": values}, 1.0)
+    assert "\n" not in str(error.value)

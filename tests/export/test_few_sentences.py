@@ -16,6 +16,7 @@ from export.versions import CERTIFICATE, LITERT
 from keras_transformer.confidence import Calibration
 from keras_transformer.errors import UserError
 from keras_transformer.run_folder import RunFolder
+from keras_transformer.translation import Translation
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import SENTENCES, random_run
 
@@ -142,3 +143,28 @@ def test_litert_is_asked_for_few_short_lines_of_the_plain_signature_alone(monkey
     assert not can_run() and not can_run("a", "b", "c")
     assert not can_run("a" * 8) and not can_run("a", "é" * 4) and not can_run("a\nb")
     assert not can_run("a", signature=plain._replace(name="translate")) and not can_run("a", beam_size=np.array([4]))
+
+
+def test_each_text_is_searched_alone_and_has_its_columns_in_the_types_of_the_graph(monkeypatch):
+    """A text that is no UTF-8 is left to the graph."""
+    asked, known = (
+        [],
+        {"a": Translation("ä", -0.5, (5,), True, confidence=0.25), "b": Translation("", -2.0, confidence=1.0)},
+    )
+
+    def translate(lines):
+        asked.append(lines)
+        return [known[line] for line in lines]
+
+    lite = types.SimpleNamespace(description=types.SimpleNamespace(max_source_tokens=8), translate=translate)
+    monkeypatch.setattr(few_sentences, "LiteTranslator", lambda folder: lite)
+    few, names = few_sentences.FewSentences(None), ("is_cut", "translation", "score", "confidence")
+    found = few.run(names, {"text": np.array([b"b", b"a"], object)})
+    assert asked == [["b"], ["a"]] and list(found) == list(names)
+    assert {name: (values.dtype, values.tolist()) for name, values in found.items()} == {
+        "translation": (object, [b"", "ä".encode()]), "score": (np.float32, [-2.0, -0.5]),
+        "is_cut": (bool, [False, True]), "confidence": (np.float32, [1.0, 0.25]),
+    }  # fmt: skip
+    assert list(few.run(("score",), {"text": np.array([b"a"], object)})) == ["score"]
+    with pytest.raises(UnicodeError):
+        few.run(names, {"text": np.array([b"\xff"], object)})
