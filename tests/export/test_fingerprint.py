@@ -69,3 +69,9 @@ def test_a_pipe_and_a_socket_are_refused_by_name(kind, is_behind_a_link, version
         (version / "variables" / "odd").symlink_to(place / "odd")
     with pytest.raises(ExportError, match="variables/odd is neither a file nor a folder"):
         refuse_pipes(version)
+
+
+def test_a_link_that_leads_nowhere_hides_no_other_file(version):
+    before = fingerprint_of(version)
+    (version / "a link").symlink_to("nowhere")  # the first one
+    assert fingerprint_of(version) == before

@@ -1,13 +1,14 @@
 """The JSON of an answer: by row or by column, whole or in parts, it says the same."""
 
 import base64
+import contextlib
 import json
 
 import numpy as np
 import pytest
 
 from export.server.errors import RequestError
-from export.server.json_answer import CHUNK
+from export.server.json_answer import CHUNK, encoded
 from export.server.json_codec import JsonCodec
 
 
@@ -83,3 +84,11 @@ def test_a_row_of_many_values_comes_in_parts_and_is_the_same_json(array):
     content = json.loads(b"".join(chunks))["outputs"]
     assert np.array_equal(np.array(content), array.astype(str) if array.dtype == object else array)
     assert max(map(len, chunks)) < 4 * CHUNK
+
+
+@pytest.mark.parametrize("length", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5])
+def test_each_part_but_the_last_has_the_size_of_a_part(length):
+    parts = encoded(["x"] * length, length)
+    assert list(map(len, parts)) == [CHUNK] * (length // CHUNK) + [length % CHUNK]
+    with pytest.raises(RequestError, match=f"more than {length} bytes") if length else contextlib.nullcontext():
+        encoded(["\u00fc"] * length, length)

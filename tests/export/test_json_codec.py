@@ -170,3 +170,10 @@ def test_a_body_of_gzip_may_have_several_members_and_nothing_else():
         json_codec.unzipped(members, 16)
     with pytest.raises(RequestError, match="not gzip"):
         json_codec.unzipped(members + b"junk", 100)
+
+
+@pytest.mark.parametrize("dtype", [tf.complex64, tf.resource, tf.variant])
+def test_an_input_of_a_type_that_has_no_form_in_json_is_named(dtype):
+    signature = Signature("all", {"wave": Tensor("wave:0", dtype, (None,))}, {}, {})
+    with pytest.raises(RequestError, match=f"'wave' is {dtype.name}, which has no form in JSON"):
+        arrays({"inputs": {"wave": [1]}}, signature)

@@ -13,7 +13,7 @@ from export.server.dispatcher import Dispatcher
 from export.server.errors import Code, RequestError
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from export.server.rest_api import RestApi, answer_error
+from export.server.rest_api import RestApi, answer_error, unless_disconnected
 from tests.support.bad_requests import send
 from tests.support.echo import write_echo
 
@@ -151,3 +151,36 @@ def test_a_client_is_told_when_to_come_again_and_when_its_connection_ends(status
     assert response.status_code == status
     told = {name: value for name, value in response.headers.items() if name in ("connection", "retry-after")}
     assert told == dict([header] if header else [])
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_who_leaves_is_not_answered_and_nothing_is_computed_further(leaves):
+    messages, cancelled = [{"type": "http.request"}] * 2 + [{"type": "http.disconnect"}] * leaves, []
+
+    async def receive():
+        return messages.pop(0) if messages else await waiting()
+
+    async def waiting():
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+
+    async def answer():
+        await (waiting() if leaves else asyncio.sleep(0.01))
+        return [b"answer"]
+
+    async def main():
+        try:
+            return await unless_disconnected(Request({"type": "http"}, receive), answer())
+        finally:
+            await asyncio.sleep(0)
+            assert cancelled == [True]  # what was computed, or what waited for the client
+
+    if not leaves:
+        assert asyncio.run(main()) == [b"answer"]
+        return
+    with pytest.raises(RequestError) as error:
+        asyncio.run(main())
+    assert error.value.code is Code.CANCELLED

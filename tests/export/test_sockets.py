@@ -128,3 +128,18 @@ def test_a_port_is_of_the_kind_of_its_address(host, family, monkeypatch):
     monkeypatch.setattr(socket, "create_server", lambda place, **how: asked.append((place, how)))
     open_port(host, 8501)
     assert asked == [((host, 8501), {"family": family, "backlog": 2048})]
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError("no reason")])
+def test_a_socket_that_cannot_be_asked_is_kept_and_the_reason_told(error, tmp_path, monkeypatch):
+    path = tmp_path / "socket"
+    open_path(path).close()
+
+    class Refused(socket.socket):
+        def connect(self, place):
+            raise error
+
+    monkeypatch.setattr(socket, "socket", Refused)
+    with pytest.raises(ExportError, match=f"Unix socket {path} cannot be opened: {error.strerror or error}\\.$"):
+        remove_stale(path)
+    assert path.exists()

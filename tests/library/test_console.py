@@ -1,5 +1,6 @@
 """What every command shares: exit codes, a quiet start, groups and batches of lines."""
 
+import contextlib
 import functools
 import gc
 import importlib
@@ -268,3 +269,12 @@ def test_lines_with_a_translation_that_was_cut_are_counted_and_named(caplog):
     assert ": 10 (line numbers: 3, 5, 6, 7, 8, 9, 10, 11, 12, 13)" in ten
     assert ": 2 (line numbers: 3, 5)" in few and few.endswith("raise it")
     assert ": 22 (line numbers: 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, ...)" in many
+
+
+@pytest.mark.parametrize(("score", "confidence"), [(False, False), (True, False), (False, True), (True, True)])
+def test_columns_before_a_text_are_those_that_are_asked_for(score, confidence):
+    columns = ["-1.5000"] * score + ["0.250"] * confidence + ["a b"]
+    assert output_line(Translation("a\r\nb", -1.5, confidence=0.25), score, confidence) == "\t".join(columns) + "\n"
+    output_line(Translation("a", -1.5, confidence=0.0), score, confidence)
+    with pytest.raises(UserError, match="calibrate") if confidence else contextlib.nullcontext():
+        output_line(Translation("a", -1.5), score, confidence)

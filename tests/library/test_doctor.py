@@ -2,12 +2,13 @@
 
 import itertools
 import shutil
+import sys
 
 import pytest
 
 from keras_transformer.commands import doctor
 from keras_transformer.doctor import packages
-from keras_transformer.doctor.finding import missing, note, ok
+from keras_transformer.doctor.finding import MISSING, missing, note, ok
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.findings import removed
 from tests.support.processes import python
@@ -81,3 +82,9 @@ main(arguments=["doctor", *sys.argv[2:]])
     assert (process.stderr, "Extras" in process.stdout) == ("", True)
     assert process.returncode == ("numpy" in broken)
     assert ("it cannot be looked at" in process.stdout) == ("numpy" in broken)
+
+
+def test_without_a_package_that_a_run_needs_it_is_not_looked_at(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "keras_transformer.doctor.folders", None)  # its import fails
+    [found] = doctor.folder_findings(tmp_path)
+    assert found.state == MISSING and "it cannot be looked at: " in found.text and found.advice

@@ -1,6 +1,7 @@
 """Glossaries: which terms are found in a text, and which files are refused."""
 
 import random
+import sys
 
 import pytest
 
@@ -142,3 +143,9 @@ def test_spaces_around_the_columns_of_a_line_do_not_count():
     assert Glossary.of_lines([" dog \t Hund \t case  part "], "terms.tsv").terms == (
         Term("dog", "Hund", ("case", "part")),
     )
+
+
+def test_without_the_package_of_regular_expressions_they_are_refused_with_their_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "regex", None)  # its import fails
+    with pytest.raises(InputError, match=r"^mine, line 2 is a regular expression, which needs the package regex: pip "):
+        Glossary.of_lines(["a\tb", "c+\td\tregex"], "mine")

@@ -159,3 +159,29 @@ def test_without_a_list_of_libraries_the_system_has_none(monkeypatch, error):
 
     monkeypatch.setattr(hardware.subprocess, "run", run)
     assert hardware.system_libraries() == ""
+
+
+@pytest.mark.parametrize(("has", "answer", "precision"), [(True, "yes", "bfloat16"), (False, "no", "float32")])
+def test_the_precision_that_is_advised_is_that_of_the_products_of_the_processor(
+    has, answer, precision, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(hardware, "has_bfloat16_products", lambda: has)
+    [found] = [finding for finding in hardware.machine(tmp_path) if finding.text.startswith("bfloat16 products")]
+    assert found.state == OK and found.text.endswith(answer) and precision in found.advice
+
+
+@pytest.mark.parametrize(
+    ("limit", "cores", "is_told"), [(None, 4, False), (5, 4, False), (4, 4, True), (2, 2, True), (0, 4, False)]
+)
+def test_a_limit_of_cores_is_told_if_it_is_what_this_process_has(limit, cores, is_told, monkeypatch, tmp_path):
+    monkeypatch.setattr(hardware, "core_limit", lambda: limit)
+    monkeypatch.setattr(hardware, "processor_cores", lambda: cores)
+    assert ("container" in next(iter(hardware.machine(tmp_path))).text) is is_told
+
+
+@pytest.mark.parametrize("installed", ["2.21.0", None])
+def test_libraries_are_installed_for_the_tensorflow_that_is_there(gpu, installed, monkeypatch):
+    monkeypatch.setattr(hardware, "version_of", lambda name: installed)
+    monkeypatch.setattr(hardware, "cuda_libraries", lambda: ["libx.so"])
+    pin = f"=={installed}" if installed else ""
+    assert f"pip install 'tensorflow[and-cuda]{pin}'" in the_missing(hardware.gpus()).advice

@@ -1,7 +1,9 @@
 """shortlist.npz: which pieces a sentence may use, its file, and the command that builds it."""
 
 import functools
+import hashlib
 import shutil
+import types
 
 import numpy as np
 import pytest
@@ -230,3 +232,15 @@ def test_files_that_do_not_fit_are_one_sentence(run, tmp_path):
 def test_a_search_for_trees_refuses_a_shortlist():
     with pytest.raises(ConfigError, match="shortlist is on .* contradicts a search that writes only trees"):
         check_rules(ON)
+
+
+def test_a_file_that_is_not_there_and_one_of_another_tokenizer_are_one_sentence(tmp_path):
+    with pytest.raises(ConfigError, match=r"none\.npz cannot be read: No such file or directory\.$"):
+        Shortlist.load(tmp_path / "none.npz")
+    tokenizer = types.SimpleNamespace(vocab_size=PIECES, model_bytes=b"pieces")
+    shortlist = build(random_lexicon(), [7], 3, PIECES, hashlib.sha256(b"pieces").hexdigest())
+    shortlist.check_tokenizer(tokenizer)
+    for other, why in (({"vocab_size": 40}, f"it is over {PIECES} pieces, and the tokenizer has 40"),
+                       ({"model_bytes": b"other"}, "its pieces are those of another tokenizer")):  # fmt: skip
+        with pytest.raises(ConfigError, match=f"not of this run: {why}"):
+            shortlist.check_tokenizer(types.SimpleNamespace(**vars(tokenizer) | other))
