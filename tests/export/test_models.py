@@ -149,7 +149,9 @@ def test_a_reload_adds_removes_and_leaves_the_others_alone(tmp_path, closed):
         assert closed == []
         gone.users -= 1
         await asyncio.sleep(0.2)
+        assert not models._reloads and not removed._closing  # all have ended
 
+    removed = models._folders["gone"]
     asyncio.run(reload())
     assert models.names == ["new", "kept"] and models.version("kept") is kept and closed == [("gone", 1)]
     with pytest.raises(RequestError, match=r"Latest\(gone\)"):
