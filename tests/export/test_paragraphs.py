@@ -159,3 +159,18 @@ def test_the_sentences_of_a_text_are_counted_with_the_parts_of_those_that_are_to
     monkeypatch.setattr(paragraphs, "MOST_SENTENCES", count - 1)
     with pytest.raises(RequestError, match=f"more than {count - 1} sentences, the most here"):
         ask([text])
+
+
+def test_a_line_may_have_required_phrases_beside_a_text_without_any():
+    asked = []
+
+    def graph(names, inputs):
+        asked.append(inputs.pop("required").tolist())
+        return Graph()(names, inputs)
+
+    inputs = {
+        "text": np.array([b"a", b"A dog."], object), "paragraphs": np.array([False, True]), "beam_size": np.array([4]),
+        "language": np.array([b"en"], object), "required": np.array([b"Hund", b""], object),
+    }  # fmt: skip
+    found = run_paragraphs(graph, ("translations",), inputs)["translations"]
+    assert found[:, 0].tolist() == [b"A", b"A DOG."] and asked == [[b"Hund"], [b""]]

@@ -155,3 +155,13 @@ def test_a_session_of_the_c_api_reads_and_writes_every_type_of_tensor(tmp_path):
         ask("repeat", ["rows"], text=strings(["a"]), times=times | {"shape": [1], "values": [0]}, spin=spin)
     with pytest.raises(KeyError, match="none:0"):
         runtime.output("none:0")
+
+
+@pytest.mark.parametrize("kind", [0, 4, 6, 8, 14, 22])
+def test_a_tensor_of_a_type_that_no_signature_has_is_an_error_and_no_text(kind):
+    runtime = Runtime.__new__(Runtime)
+    runtime.c = types.SimpleNamespace(
+        TF_TensorElementCount=lambda tensor: 1, TF_TensorData=lambda tensor: 0, TF_TensorType=lambda tensor: kind
+    )
+    with pytest.raises(TypeError, match=f"TF_DataType {kind}$"):
+        runtime.values(None)

@@ -81,6 +81,7 @@ def test_a_model_that_does_not_translate_is_told_so(missing):
     client.transport = types.SimpleNamespace(predict=lambda *_: {n: v for n, v in outputs.items() if n != missing})
     with pytest.raises(ClientError, match="does not translate text: its outputs are other, "):
         client.translate(["a"])
+    assert client.translate([]) == []  # for which nothing is asked
 
 
 @contextlib.contextmanager

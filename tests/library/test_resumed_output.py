@@ -7,7 +7,8 @@ import pytest
 
 from keras_transformer.commands import files
 from keras_transformer.commands import translate as translate_module
-from keras_transformer.commands.resumed_output import StandardOutput
+from keras_transformer.commands.resumed_output import ResumedOutput, StandardOutput
+from keras_transformer.config import ConfigError
 from tests.support.capital_runs import capital_run, translate
 from tests.support.commands import assert_one_sentence
 
@@ -98,3 +99,57 @@ def test_a_file_beside_the_input_may_be_corrected_only_after_what_is_written(run
         assert result.exit_code == 0 and target.read_text() == source.read_text().upper()
     else:
         assert_one_sentence(result, f"{target}.unfinished has the translations of another input")
+
+
+@pytest.fixture
+def begun(tmp_path):
+    """A file of which two parts are written, by a process that was then killed."""
+    output = ResumedOutput(tmp_path / "out", {"beam_size": 4})
+    output.write(["a", "b"], ["A", "B\n"])
+    output.close()
+    return tmp_path / "out"
+
+
+def resumed(path, **work):
+    output = ResumedOutput(path, work or {"beam_size": 4})
+    output.close()
+    return output
+
+
+def test_a_work_goes_on_after_its_parts_and_nothing_behind_them_stays(begun):
+    unfinished = begun.with_name("out.unfinished")
+    unfinished.write_bytes(unfinished.read_bytes() + b"half a pa")
+    output = ResumedOutput(begun, {"beam_size": 4})
+    assert [output.has("a"), output.has("b"), output.has("c")] == [True, True, False] and output.done == 2
+    output.write(["c"], ["C"])
+    output.finish()
+    output.close()
+    assert begun.read_text() == "AB\nC" and sorted(begun.parent.iterdir()) == [begun]
+
+
+@pytest.mark.parametrize("damage", ["no journal", "[]", "{", '{"parts": 2}', "no output", "shorter"])
+def test_what_a_journal_does_not_tell_or_its_output_lacks_is_written_anew(damage, begun, caplog):
+    unfinished, journal = (begun.with_name(f"out.{end}") for end in ("unfinished", "journal"))
+    if damage in ("no output", "shorter"):
+        unfinished.write_bytes(b"" if damage == "no output" else b"A")
+    else:
+        journal.unlink() if damage == "no journal" else journal.write_text(damage)
+    output = resumed(begun)
+    assert output.has("a") is False and unfinished.read_bytes() == b""
+    assert ("starting from the beginning" in caplog.text) is (damage == "shorter")
+
+
+def test_another_work_and_another_input_are_refused_and_lose_nothing(begun):
+    with pytest.raises(ConfigError, match="another model, search or format"):
+        resumed(begun, beam_size=5)
+    for first, second in (("a", "c"), ("ab", "")):
+        output = resumed(begun)
+        assert output.has(first)
+        with pytest.raises(ConfigError, match="another input"):
+            output.has(second)
+    output = resumed(begun)
+    assert output.has("a")
+    with pytest.raises(ConfigError, match="another input"):  # which ends before
+        output.check_end()
+    assert begun.with_name("out.unfinished").read_text() == "AB\n"
+    resumed(begun)  # nobody has the files
