@@ -13,8 +13,8 @@ Alignment = Sequence[tuple[int, int]]  # numbers of a word of the source and of 
 
 WORD = re.compile(r"(\s*)(\S+)")
 LETTER = re.compile(r"\w")
-STOPS = ".,;:!?…。、，！？；：؟،"
-OPENING = "(\"'„“‘«‹¿¡["
+STOPS = ".,;:!?…。、，！？；：．｡､؟،؛۔।॥"
+OPENING = "(\"'„“‘«‹¿¡[‚»›（［「『《〈【〔"
 FEWEST_ALIKE, MOST_OF_ENDING = 4, 3  # letters at the begin and at the end of two forms of a word
 LONGEST_REPLACED = 30  # characters that replaced words may have beyond three times the span: see `is_replaceable`
 

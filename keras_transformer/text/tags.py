@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from keras_transformer.text.placing import LETTER, OPENING, STOPS, Source, Unit, best_run
+from keras_transformer.text.placing import Source, Unit, best_run
 from keras_transformer.text.spans import LEFT, RIGHT, Span
+from keras_transformer.text.tag_marks import Mark, Punctuation, is_ahead, punctuation_at, serialised
 
 NAME = re.compile(rf"[<{LEFT}]/?([A-Za-z][\w:.-]*)")
 VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())  # HTML closes none of these
 BREAKS = frozenset("br div dd dt h1 h2 h3 h4 h5 h6 hr img li ol p table td th tr ul".split())  # they end a word
-CLOSING = ")]}\"'»”’“"
 
 
 class Tag(NamedTuple):
@@ -106,20 +106,31 @@ def partners(tags: Sequence[Span]) -> dict[int, int]:
     return found
 
 
-class Mark(NamedTuple):
-    """A tag at its place between the units of a translation.
+def opening_mark(text: str, tag: Tag) -> Mark:
+    """Return the tag that opens a pair as it stands between its neighbours in the source."""
+    has_space = text[tag.start - 1 : tag.start].isspace()
+    return Mark(
+        tag.opening, False, punctuation_at(text, tag.start, opens=True), pair=1, divides=tag.divides[0],
+        has_space=has_space, takes_more=not text[: tag.start].strip(),
+    )  # fmt: skip
 
-    is_left: it stands behind the word before it, and not before the next one. is_inner: the punctuation of that word
-    stays outside. divides: no white space follows the tag, or stands before it. has_space: white space stands on its
-    left, and so on its right if `is_apart`.
-    """
 
-    text: str
-    is_left: bool
-    is_inner: bool = False
-    divides: bool = False
-    has_space: bool = False
-    is_apart: bool = False
+def closing_mark(text: str, tag: Tag) -> Mark:
+    """Return the tag that closes a pair as it stands between its neighbours in the source."""
+    beside = punctuation_at(text, tag.end, opens=False)
+    return Mark(tag.closing, True, beside, pair=-1, divides=tag.divides[1], takes_more=not text[tag.end :].strip())
+
+
+def lone_mark(text: str, tag: Tag) -> Mark:
+    """Return a tag that stands alone as it stands between its neighbours in the source."""
+    before, after = punctuation_at(text, tag.start, opens=True), punctuation_at(text, tag.start, opens=False)
+    has_space = text[tag.start - 1 : tag.start].isspace()
+    is_apart = text[tag.start : tag.start + 1].isspace() and not tag.divides[0]
+    is_left = tag.start > 0 and not has_space and not tag.divides[0] and not before.begins_word
+    beside = Punctuation() if tag.divides[0] else after if is_left else before
+    return Mark(
+        tag.opening, is_left, beside, divides=tag.divides[0], has_space=has_space, is_apart=is_apart and not is_left
+    )
 
 
 def with_tags(source: Source, tags: Sequence[Tag], units: list[Unit]) -> str:
@@ -130,7 +141,7 @@ def with_tags(source: Source, tags: Sequence[Tag], units: list[Unit]) -> str:
         return {number for number, word in enumerate(words) if word[0] < end and start < word[1]}
 
     def range_of(tag: Tag, parent: set[int], low: int, high: int) -> tuple[int, int]:
-        own = words_of(tag.start, tag.end)
+        own = words_of(tag.start, tag.end) if tag.closing else set()  # one that stands alone may be inside a word
         if not own:
             place = place_of(tag.start, parent, low, high, closes(tag.opening))
             return place, place
@@ -143,8 +154,8 @@ def with_tags(source: Source, tags: Sequence[Tag], units: list[Unit]) -> str:
         return low + run[0], low + run[1] + 1
 
     def place_of(place: int, parent: set[int], low: int, high: int, is_behind: bool) -> int:
-        after = [number for number in sorted(parent) if words[number][0] >= place]
-        before = [number for number in sorted(parent) if words[number][0] < place]
+        after = [number for number in sorted(parent) if is_ahead(source.text, words[number], place)]
+        before = [number for number in sorted(parent) if number not in after]
         if not before:
             return low
         if not after:
@@ -171,76 +182,11 @@ def with_tags(source: Source, tags: Sequence[Tag], units: list[Unit]) -> str:
             tag, start = tags[number], max(start, reached)
             end = max(end, start)
             yield from units[reached:start]
-            yield mark_of(source.text, words, tag)
+            yield opening_mark(source.text, tag) if tag.closing else lone_mark(source.text, tag)
             if tag.closing:
                 yield from written(tag.inside, words_of(tag.start, tag.end) & parent, start, end)
-                is_inner = is_in_word(source.text, words, tag.end, opens=False)
-                yield Mark(tag.closing, is_left=True, is_inner=is_inner, divides=tag.divides[1])
+                yield closing_mark(source.text, tag)
             reached = end
         yield from units[reached:high]
 
     return serialised(list(written(tags, set(range(len(words))), 0, len(units))))
-
-
-def is_in_word(text: str, words: Sequence[tuple[int, int]], place: int, opens: bool) -> bool:
-    """Return whether there is punctuation of the same word outside of a tag at a place, and no letter."""
-    for start, end in words:
-        if start <= place <= end:
-            outside = text[start:place] if opens else text[place:end]
-            return bool(outside) and not LETTER.search(outside)
-    return False
-
-
-def mark_of(text: str, words: Sequence[tuple[int, int]], tag: Tag) -> Mark:
-    """Return a tag that opens, or stands alone, as it stands between its neighbours in the source."""
-    has_space = text[tag.start - 1 : tag.start].isspace()
-    if tag.closing:
-        is_inner = is_in_word(text, words, tag.start, opens=True)
-        return Mark(tag.opening, False, is_inner, divides=tag.divides[0], has_space=has_space)
-    is_apart = text[tag.start : tag.start + 1].isspace() and not tag.divides[0]
-    is_left = tag.start > 0 and not has_space and not tag.divides[0]
-    return Mark(tag.opening, is_left, divides=tag.divides[0], has_space=has_space, is_apart=is_apart and not is_left)
-
-
-def serialised(items: Sequence[Unit | Mark]) -> str:
-    """Write units and tags: white space stands outside of pairs, and punctuation where the source has it."""
-    parts, heads = [], {}  # heads: punctuation of a word that is written already
-    tail, owed = "", None  # the punctuation of the last word; what stands before the next one, None: as it has it
-    units = {place: item for place, item in enumerate(items) if isinstance(item, Unit)}
-    for number, item in enumerate(items):
-        if isinstance(item, Unit):
-            head = heads.get(number, "")
-            core, rest = core_and_tail(item.text[len(head) :])
-            parts += [tail, item.before if owed is None else owed, core]
-            tail, owed = rest, None
-        elif item.is_left:
-            parts += [item.text] if item.is_inner else [tail, item.text]
-            tail = tail if item.is_inner else ""
-            owed = "" if item.divides else owed
-        else:
-            after = next((place for place in units if place >= number), None)
-            parts.append(tail)
-            tail = ""
-            if item.divides:
-                owed = ""
-            elif owed is None:
-                parts.append(units[after].before if after is not None else " " if item.has_space else "")
-                owed = ""
-            if item.is_inner and after is not None and after not in heads:
-                heads[after] = head_of(units[after].text)
-                parts.append(heads[after])
-            parts.append(item.text)
-            owed = " " if item.is_apart else owed
-    return "".join([*parts, tail])
-
-
-def core_and_tail(word: str) -> tuple[str, str]:
-    """Divide a word before the punctuation at its end; a word of punctuation alone is not divided."""
-    core = word.rstrip(STOPS + CLOSING)
-    return (core, word[len(core) :]) if LETTER.search(core) else (word, "")
-
-
-def head_of(word: str) -> str:
-    """Return the punctuation that a word begins with; "" for a word of punctuation alone."""
-    core = word.lstrip(OPENING)
-    return word[: len(word) - len(core)] if LETTER.search(core) else ""

@@ -91,7 +91,7 @@ def test_only_lines_with_spans_are_changed_and_a_line_of_spans_alone_is_not_tran
 
 WORDS = st.sampled_from(
     "a, the. Hund! {name} {0} %s https://x.org/a jo@x.org 3 1,000 dog New York (dog) {a}/{b} <b> </b> <i> </i> <br/> "
-    "<b>x</b> x<br>y </u> <u".split(" ")
+    "<b>x</b> x<br>y x<i/>. (<i/>x x<i>y</i>. </u> <u".split(" ")
 )
 TEXTS = st.lists(WORDS, max_size=14).map(" ".join)
 ALIGNMENTS = st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15)), min_size=1, max_size=30)
@@ -107,6 +107,16 @@ def test_every_span_comes_through_whatever_the_model_writes(line, translation, a
     assert collections.Counter(span.target for span in EVERYTHING.spans(text) if span.kind == TAGS) == tags
     for value, wanted in collections.Counter(span.target for span in protected.source.spans).items():
         assert text.count(value) >= wanted
+
+
+@settings(max_examples=120, deadline=None)
+@given(TEXTS, TEXTS, ALIGNMENTS)
+def test_tags_cost_no_character_of_a_translation(line, translation, alignment):
+    translation = " ".join(re.sub("[<>]", "", translation).split())
+    text = restored(line, translation, alignment, Protection((TAGS,)))
+    for span in reversed(Protection((TAGS,)).spans(text)):
+        text = text[: span.start] + text[span.end :]
+    assert "".join(text.split()) == "".join(translation.split())
 
 
 ELEMENTS = st.recursive(
@@ -214,7 +224,7 @@ def test_without_spaces_a_sentence_is_one_word_and_nothing_is_lost():
     """Chinese, Japanese and Thai: so docs/text.md says."""
     assert restored("a dog runs", "一只Köter跑", [(0, 0)]) == "一只Köter跑"
     assert restored("a dog runs", "eine Köterin", [(0, 0), (1, 1)]) == "eine Köter"
-    assert restored("<b>狗</b>跑得快。", "犬は速く走る。", [(0, 0)]) == "<b>犬は速く走る。</b>"
+    assert restored("<b>狗</b>跑得快。", "犬は速く走る。", [(0, 0)]) == "<b>犬は速く走る</b>。"
     assert restored("我看见{x}了。", "それを見た。", [(0, 0)]) == "それを見た {x}。"
     assert restored("ฉันเห็น{x}แล้ว", "Ich habe es gesehen.", [(0, 0)]) == "Ich {x} habe es gesehen."
     assert restored("我看见 {x} 了", "それを見た", [(0, 0), (1, 0), (2, 0)]) == "それを見た {x}"

@@ -1,19 +1,17 @@
 """Tags out of a text and back, decision by decision; test_protected.py and test_marks.py have whole translations."""
 
+import itertools
 import re
 
 import pytest
 
 from keras_transformer.text.placing import Source, Unit
 from keras_transformer.text.spans import LEFT, RIGHT, TAGS, Span
+from keras_transformer.text.tag_marks import Mark, Punctuation, core_and_tail, head_of, punctuation_at
 from keras_transformer.text.tags import (
-    Mark,
     Tag,
-    core_and_tail,
-    head_of,
-    is_in_word,
     is_whole,
-    mark_of,
+    lone_mark,
     name_of,
     partners,
     tree_of,
@@ -74,22 +72,22 @@ def test_a_tag_is_closed_by_the_next_one_of_its_name_which_leaves_those_inside_a
 
 
 @pytest.mark.parametrize(
-    "text, place, opens, is_there",
+    "text, place, opens, beside",
     [
-        ("(a)", 1, True, True),
-        ("(a)", 0, True, False),
-        ("(a)", 2, False, True),
-        ("(a)", 3, False, False),
-        ("ab", 1, True, False),
-        ("ab", 1, False, False),
-        ("x .", 2, False, True),
-        ("x .", 3, True, True),
-        ("a  b", 2, True, False),
+        ("(a)", 1, True, ("(", "", True)),
+        ("(a)", 0, True, ("", "(", False)),
+        ("(a)", 2, False, (")", "", True)),
+        ("(a).", 3, False, (".", ")", True)),
+        ('("a', 1, True, ("(", '"', True)),
+        ("(ab)", 2, True, ("(", "", False)),
+        ("(ab)", 2, False, (")", "", False)),
+        ("x .", 2, False, (".", "", False)),
+        ("x. y", 3, False, ("", "", False)),
+        ("( x", 1, True, ("(", "", False)),
     ],
 )
-def test_punctuation_of_the_same_word_may_stand_outside_of_a_tag(text, place, opens, is_there):
-    words = [found.span() for found in re.finditer(r"\S+", text)]
-    assert is_in_word(text, words, place, opens) == is_there
+def test_punctuation_of_a_word_stands_outside_of_a_tag_or_inside(text, place, opens, beside):
+    assert punctuation_at(text, place, opens) == beside
 
 
 @pytest.mark.parametrize(
@@ -97,6 +95,8 @@ def test_punctuation_of_the_same_word_may_stand_outside_of_a_tag(text, place, op
     [
         ("a b", 2, False, Mark("<x/>", False, has_space=True)),
         ("a b", 1, False, Mark("<x/>", True)),
+        ("a.", 1, False, Mark("<x/>", True, Punctuation("."))),
+        ("(a", 1, False, Mark("<x/>", False, Punctuation("(", "", True))),
         ("a b", 0, False, Mark("<x/>", False)),
         ("a b", 1, True, Mark("<x/>", False, divides=True)),
         ("a  b", 2, False, Mark("<x/>", False, has_space=True, is_apart=True)),
@@ -104,12 +104,17 @@ def test_punctuation_of_the_same_word_may_stand_outside_of_a_tag(text, place, op
     ],
 )
 def test_a_tag_that_stands_alone_stands_between_its_neighbours_as_in_the_source(text, place, divides, mark):
-    assert mark_of(text, [], Tag(place, place, "<x/>", "", (), (divides, False))) == mark
+    found = lone_mark(text, Tag(place, place, "<x/>", "", (), (divides, False)))
+    assert found._replace(beside=mark.beside) == mark and found.beside[:2] == mark.beside[:2]
 
 
 def test_a_word_is_parted_from_its_punctuation_but_not_a_word_of_punctuation():
-    assert [core_and_tail(word) for word in ('Hund."', "...", "a.b")] == [("Hund", '."'), ("...", ""), ("a.b", "")]
-    assert [head_of(word) for word in ("(Hund", "(", "¿a")] == ["(", "", "¿"]
+    words = ('Hund."', "...", "a.b", "(Hund).", "Hund(e).", "{name}.", "{{name}}", "「犬」。")
+    assert [core_and_tail(word) for word in words] == [
+        ("Hund", '."'), ("...", ""), ("a.b", ""), ("(Hund", ")."), ("Hund(e)", "."), ("{name}", "."),
+        ("{{name}}", ""), ("「犬", "」。"),
+    ]  # fmt: skip
+    assert [head_of(word) for word in ("(Hund", "(", "¿a", "「犬", "{a}")] == ["(", "", "¿", "「", ""]
 
 
 def back(text, translation, *alignment):
@@ -128,6 +133,15 @@ def back(text, translation, *alignment):
         ("a <b>b</b> c", "B A C", [{1}, {0}, {2}], "<b>B</b> A C"),
         ("a <b>b c</b>", "B A C", [{1}, {0}, {2}], "<b>B</b> A C"),
         ("a (<b>b</b>).", "A (B).", [{0}, {1}], "A (<b>B</b>)."),
+        ("a b<x/>.", "A B.", [{0}, {1}], "A B<x/>."),
+        ('a "<x/>b"', 'A "B"', [{0}, {1}], 'A "<x/>B"'),
+        ("a <b>un</b>b.", "A Unb.", [{0}, {1}], "A <b>Unb</b>."),
+        ("a <b>{b}</b>.", "A {b}.", [{0}, {1}], "A <b>{b}</b>."),
+        ("a <b>b</b> c.", "C A B.", [{2}, {0}, {1}], "C A <b>B</b>."),
+        ("<b>a b</b>", "A B.", [{0}, {1}], "<b>A B.</b>"),
+        ("a <b>b</b>.", 'A "B".', [{0}, {1}], 'A <b>"B"</b>.'),
+        ("<b>a</b> b?", "¿A B?", [{0}, {1}], "<b>¿A</b> B?"),
+        ("a <b>b</b> c?", "¿B A C?", [{1}, {0}, {2}], "¿<b>B</b> A C?"),
         ("a<br>b", "A B", [{0}, {1}], "A<br>B"),
         ("a <x/> b", "A B", [{0}, {1}], "A <x/> B"),
         ("a<x/> b", "B A", [{1}, {0}], "<x/>B A"),
@@ -144,3 +158,24 @@ def back(text, translation, *alignment):
 )
 def test_tags_are_around_the_words_that_come_from_those_inside(text, translation, alignment, written):
     assert back(text, translation, *alignment) == written
+
+
+PAIRS = ["()", "[]", '""', "„“", "“”", "«»", "»«", "‹›", "''", "‘’", "「」", "『』", "《》", "（）", "【】"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "A <b>(w)</b>.", "A (<b>w</b>).", "A <b>(w</b>).", "A (<b>w)</b>.", "A <b>(w).</b>", "A (<b>w).</b>",
+        "A <b>(w c)</b>.", "<b>A (w)</b>.", "A <i><b>(w)</b></i>.", "A <i>(<b>w</b>)</i>.", "A <i><b>(w</b>)</i>.",
+        "A (<i><b>w</b>).</i>", "A <b>(<i>w</i> c)</b>.", "A (w<x/>).", "A (<x/>w).", "A (w)<x/>.", "A (w).<x/>",
+    ],
+)  # fmt: skip
+def test_a_tag_stands_between_the_same_punctuation_as_in_the_source(source):
+    for pair, stop in itertools.product(PAIRS, ["", ".", "。", ",", "?!", "…"]):
+        text = source.translate({ord("("): pair[0], ord(")"): pair[1], ord("."): stop})
+        words = without_tags(text, tags_in(text)).text.split()
+        numbers = [{number} for number in range(len(words))]
+        assert back(text, " ".join(words), *numbers) == text
+        longer = " ".join(words).replace("w", "v w")
+        assert back(text, longer, numbers[0], {1}, *numbers[1:]) == text.replace("w", "v w")
