@@ -117,6 +117,25 @@ def test_a_mistake_in_a_cluster_stays_what_it_is():
         raise ConfigError("a mistake")
 
 
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize(
+    ("ending", "code"), [(None, 0), (SystemExit(75), 75), (SystemExit("a text"), 1), (ValueError(), 1)]
+)
+def test_a_command_that_joined_a_cluster_ends_its_process_after_a_farewell_and_another_ends_as_any(
+    joined, ending, code, monkeypatch, capsys
+):
+    done = []
+    monkeypatch.setattr(rendezvous, "has_joined", joined)
+    monkeypatch.setattr(rendezvous.time, "sleep", lambda seconds: done.append(("sleep", seconds)))
+    monkeypatch.setattr(rendezvous.os, "_exit", lambda code: done.append(("exit", code)))
+    with pytest.raises(type(ending)) if ending and not joined else contextlib.nullcontext():
+        with rendezvous.exit_immediately():
+            if ending:
+                raise ending
+    assert done == ([("sleep", rendezvous.FAREWELL_SECONDS), ("exit", code)] if joined else [])
+    assert ("Traceback" in capsys.readouterr().err) == (joined and code == 1)
+
+
 EXITING = """
 import atexit, sys
 from train.workers import rendezvous

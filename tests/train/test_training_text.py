@@ -138,8 +138,13 @@ def test_before_the_first_checkpoint_the_text_may_change(start, folder, pair):
     assert start() == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"pairs": 1, "shards": 2, "files": {}}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{}",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("", "[]", '{"pairs": 1, "shards": 2, "files": {}}')),
+    ],
+)
 def test_a_damaged_record_is_reported_and_written_again(start, folder, content):
     start()
     folder.training_text.write_text(content, encoding="utf-8")
