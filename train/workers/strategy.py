@@ -68,6 +68,6 @@ def distributed(dataset: tf.data.Dataset, strategy: tf.distribute.Strategy):
     if strategy.num_replicas_in_sync == 1:
         return dataset
     rows = next(iter(dataset.element_spec.values())).shape[0]
-    parts = dataset.rebatch(rows // local_replicas(strategy), drop_remainder=True)
+    parts = dataset.rebatch(rows // local_replicas(strategy))
     parts = parts.apply(tf.data.experimental.assert_cardinality(tf.data.experimental.INFINITE_CARDINALITY))
     return strategy.distribute_datasets_from_function(lambda context: parts)
