@@ -27,5 +27,13 @@ def test_a_figure_has_axes_in_rows_and_columns_of_its_size():
     assert axes[0, 0].get_shared_x_axes().joined(axes[0, 0], axes[2, 1])
 
 
+def test_nothing_is_drawn_above_and_right_of_a_panel_and_its_grid_lies_behind():
+    _, axes = figures.new_figure(2, 2, 4.0, 2.0)
+    for axis in axes.flat:
+        assert {side for side, spine in axis.spines.items() if spine.get_visible()} == {"left", "bottom"}
+        assert axis.get_axisbelow() is True and axis.yaxis.get_gridlines()[0].get_visible()
+        assert not axis.xaxis.get_gridlines()[0].get_visible()
+
+
 def test_a_name_begins_no_formula():
     assert figures.literal("runs/$a_$b") == r"runs/\$a_\$b"
