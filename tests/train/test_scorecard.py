@@ -197,6 +197,18 @@ def test_a_panel_has_the_bars_of_both_in_the_order_of_the_bins(monkeypatch, card
     assert heights(chrf) == [[row.chrf.value for row in part.lengths] for part in (mine, theirs)]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["runs/mine", "runs/other"]
     assert len(heights(panels(monkeypatch, cards[0]).axes[1])) == 1
+    assert [axis.get_title() for axis in (frequencies, bleu, chrf)] == [
+        "Words of the references: F1 by frequency", "BLEU of raw text, by length", "chrF of raw text, by length",
+    ]  # fmt: skip
+    assert [axis.get_ylabel() for axis in (frequencies, bleu, chrf)] == [
+        f"{name}, per cent" for name in ("F1", "BLEU", "chrF")
+    ]
+    assert figure.get_suptitle() == "runs/mine, 4 sentences, against runs/other"
+    alone = panels(monkeypatch, cards[0])
+    assert alone.get_suptitle() == "runs/mine, 4 sentences" and not alone.legends
+    labels = [text.get_text() for text in frequencies.get_xticklabels()]
+    assert labels == [f"{scorecard_plot.short(row.occurrences)}\n{row.words:,}" for row in mine.frequencies]
+    assert [text.get_text() for text in chrf.get_xticklabels()] == ["0-5\n4"]
 
 
 def test_every_score_is_a_point_with_its_interval(monkeypatch, cards):
