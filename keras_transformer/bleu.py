@@ -35,9 +35,11 @@ class Measure:
             return sacrebleu.metrics.CHRF(lowercase=self.lowercase)
         if self.name == "TER":
             by_characters = self.tokenizer != USUAL_TOKENIZER  # of scripts without spaces
-            return sacrebleu.metrics.TER(normalized=by_characters, asian_support=by_characters)
+            return sacrebleu.metrics.TER(
+                normalized=by_characters, asian_support=by_characters, case_sensitive=not self.lowercase
+            )
         if self.language is not None:
-            return sacrebleu.metrics.BLEU(tokenize="none", lowercase=True, force=True)
+            return sacrebleu.metrics.BLEU(tokenize="none", lowercase=self.lowercase, force=True)
         force = self.lowercase  # the other form has warned of tokenised text
         return sacrebleu.metrics.BLEU(lowercase=self.lowercase, force=force, tokenize=self.tokenizer)
 
