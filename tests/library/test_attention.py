@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
+from keras_transformer.inspection.attention import MEASURES, PairAttention, head_measures
 from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
 from keras_transformer.masks import causal_mask
 from tests.support.models import as_numpy, assert_close, normal, randomise, softmax
@@ -248,3 +249,38 @@ def test_the_illustrated_transformer_two_words_of_width_4_through_8_heads_of_wid
 def test_a_width_below_1_is_refused_by_name(name, value):
     with pytest.raises(ValueError, match=f"{name} must be at least 1. Received: {name}={value}"):
         MultiHeadAttention(**{"num_heads": 2, "key_dim": 4, name: value})
+
+
+# what inspections show of it
+
+SOURCE, TARGET = ["a", "b", "c", "</s>"], ["x", "</s>"]
+PAIR = PairAttention(SOURCE, TARGET, ["<s>", "x"], {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "queries", "keys"),
+    [("memory", TARGET, SOURCE), ("encoder", SOURCE, SOURCE), ("decoder", TARGET, ["<s>", "x"])],
+)
+def test_the_weights_of_each_kind_are_cut_to_the_pieces_that_attend_and_that_are_attended_to(kind, queries, keys):
+    padded = np.arange(2 * 3 * 6 * 5, dtype=np.float32).reshape(2, 3, 6, 5)
+    cut = PAIR.with_weights({kind: padded})
+    assert (cut.queries(kind), cut.keys(kind)) == (queries, keys) and cut[:3] == PAIR[:3]
+    assert list(cut.weights) == [kind]
+    np.testing.assert_array_equal(cut.weights[kind], padded[:, :, : len(queries), : len(keys)])
+
+
+def test_each_head_of_each_layer_and_kind_has_its_own_measures():
+    """Head h of layer l puts all weight on one key, another one for each: blocks and heads count from 1."""
+    weights = np.zeros((2, 2, 4, 4), np.float32)
+    for layer, head in np.ndindex(2, 2):
+        weights[layer, head, :, 2 * layer + head] = 1
+    pair = PairAttention(SOURCE, SOURCE, ["<s>", *SOURCE[:-1]], dict.fromkeys(MEASURES, weights))
+    found = head_measures([pair, pair])
+    for kind, layer, head in ((kind, *place) for kind in MEASURES for place in np.ndindex(2, 2)):
+        key, name = 2 * layer + head, f"{kind}_{layer + 1}_head_{head + 1}"
+        expected = {
+            "entropy": 0, "end": float(key == 3), "begin": float(key == 0), "same": 1 / 4, "next": (key > 0) / 3,
+            "previous": (key < 3) / 3,
+        }  # fmt: skip
+        for measure in MEASURES[kind]:
+            assert found[f"{name}/{measure}"] == pytest.approx(expected[measure]), (name, measure)

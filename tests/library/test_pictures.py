@@ -2,29 +2,33 @@
 
 import io
 import math
-import sys
 import warnings
 
 import numpy as np
 import pytest
+from matplotlib import colormaps
 from PIL import Image
 
 from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import ATTENTIONS
-from keras_transformer.errors import InputError, UserError
+from keras_transformer.errors import InputError
 from keras_transformer.inspection.attention import LONGEST, AttentionReader, PairAttention, head_measures
-from keras_transformer.inspection.callbacks import AttentionPictures
 from keras_transformer.inspection.event_file import EventFile
 from keras_transformer.inspection.pictures import (
+    BAR,
     CELL,
     GREYS,
+    SHADES,
     WIDEST,
     Grid,
+    as_png,
     cells_for,
     draw_attention,
+    families,
     labels,
     paint,
     picture_summary,
+    texts_of,
 )
 from keras_transformer.model import Transformer
 from keras_transformer.tokens import EOS
@@ -228,6 +232,7 @@ def test_any_piece_is_drawn_without_a_warning():
         warnings.simplefilter("error")
         draw_attention(attention(uniform, source=odd), "memory")
     assert [len(label) for label in labels(odd[-2:])] == [WIDEST, 4] and "\n" not in "".join(labels(odd))
+    assert cells_for(["a", "b" * 30, "c"]) == cells_for(["b" * 30]) > cells_for(["a"])
 
 
 def test_tensorboard_finds_the_picture_as_it_was_drawn(tmp_path):
@@ -236,42 +241,41 @@ def test_tensorboard_finds_the_picture_as_it_was_drawn(tmp_path):
     file.add(7, 1.0, picture_summary("attention_pictures/a", picture, "ein *Hund*"))
     file.close()
     assert read_pictures(tmp_path) == {"attention_pictures/a": [(7, picture.width, picture.height, picture.png)]}
+    [value] = picture_summary("a", picture, "ein *Hund*").value
+    assert value.metadata.summary_description == "ein *Hund*"
 
 
-# the callback
+def test_the_palette_goes_from_black_to_white_and_from_no_weight_to_all_of_it():
+    image = np.array([[0, GREYS // 2, GREYS - 1, GREYS, (GREYS + 255) // 2, 255]], np.uint8)
+    shown = np.asarray(Image.open(io.BytesIO(as_png(image).png)).convert("RGB"), int)[0]
+    assert shown[[0, 2]].tolist() == [[0] * 3, [255] * 3] and abs(shown[1] - 128).max() <= 1
+    expected = 255 * colormaps["Blues"]([0.0, 0.5, 1.0])[:, :3]
+    np.testing.assert_allclose(shown[3:], expected, atol=1.5)
 
 
-def test_without_matplotlib_it_is_refused_before_training(pair, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UserError, match="pip install matplotlib"):
-        AttentionPictures(*pair, [("a", "kochen")], None)
+def test_the_fonts_of_labels_are_matplotlibs_own_and_those_that_are_installed(monkeypatch):
+    monkeypatch.setattr("matplotlib.font_manager.fontManager.get_font_names", lambda: ["Arial", "Noto Sans CJK JP"])
+    assert families() == ["DejaVu Sans", "Noto Sans CJK JP"]
 
 
-class Log:
-    """Stands for a MetricsLog: notes what is written."""
-
-    def __init__(self):
-        self.values, self.pictures = [], []
-
-    def write(self, step, values):
-        self.values.append((step, values))
-
-    def add(self, writer, step, summary):
-        self.pictures += [(writer, step, value.tag) for value in summary.value]
-
-
-def test_an_inspection_writes_curves_per_head_and_pictures_per_sentence_and_kind(pair):
-    log = Log()
-    AttentionPictures(*pair, [("a", "kochen"), ("hundred", "der Küche")], log).inspect(40)
-    ((step, values),) = log.values
-    measures = {"memory": 5, "encoder": 5, "decoder": 4}
-    assert step == 40 and len(values) == 4 * sum(measures.values())
-    assert {f"validation/attention/memory_1_head_{head}/entropy" for head in (1, 2, 3, 4)} <= set(values)
-    assert all(0 <= value <= math.log(LONGEST) for value in values.values())
-    names = [f"attention_pictures/{kind}_sentence_{number}" for kind in ("1_memory", "2_encoder", "3_decoder")
-             for number in (1, 2)]  # fmt: skip
-    assert log.pictures == [("validation", 40, name) for name in names]
-
-
-def test_a_picture_has_room_for_its_longest_text():
-    assert cells_for(["a", "b" * 30, "c"]) == cells_for(["b" * 30]) > cells_for(["a"])
+@pytest.mark.parametrize("grid", [Grid(2, 3, 4, 5, left=6, top=3), Grid(1, 1, 2, 2, left=2, top=2)], ids=str)
+def test_panels_their_labels_and_the_bar_lie_apart_and_each_text_beside_what_it_names(grid):
+    taken, (bar, column_of_bar) = np.zeros(grid.size, int), grid.bar
+    taken[bar : bar + BAR, column_of_bar : column_of_bar + 4] += 1
+    corners = {panel: grid.corner(*panel) for panel in np.ndindex(grid.layers, grid.heads)}
+    for (_, head), (row, column) in corners.items():
+        taken[row - grid.top : row + grid.queries, column - grid.left * (head == 0) : column + grid.keys] += 1
+    of_panels = grid.layers * (grid.top + grid.queries) * (grid.left + grid.heads * grid.keys)
+    assert taken.max() == 1 and taken[grid.gap : -1, grid.gap : -1].sum() == of_panels + 4 * BAR
+    rows, columns = list("abcdefg"[: grid.queries]), list("vwxyz"[: grid.keys])
+    places = {text: np.array(place) for *place, text, _ in texts_of(grid, "title", rows, columns)}
+    for (layer, head), (row, column) in corners.items():
+        assert places[f"head {head + 1}"][1] == column and row - 1 < places[f"layer {layer + 1}"][0] < row
+    row, column = corners[0, 0]
+    assert [places[text][0] for text in rows] == [row + number + 0.5 for number in range(grid.queries)]
+    assert [places[text][1] for text in columns] == [column + number + 0.5 for number in range(grid.keys)]
+    assert all(column - 1 < places[text][1] < column for text in [*rows, "layer 1"])
+    assert all(row - 1 < places[text][0] < row for text in columns)
+    assert bar - 1 <= places["weight"][0] < bar and places["weight"][1] == column_of_bar
+    assert places["title"][0] < row - grid.top < places["head 1"][0] < row - grid.top + 1
+    assert [(1 - (places[str(shade)][0] - bar) / BAR) ** 2 for shade in SHADES] == pytest.approx(SHADES)

@@ -83,7 +83,7 @@ def test_tensorboard_shows_marks_as_bold_and_emphasis():
 def test_a_sample_is_one_row_of_three_cells_whatever_is_in_it():
     table = samples_table([Sample("a|b", "c", "d\ne\r\nf")])
     assert table.splitlines()[2:] == [r"| a\|b | c | d e f |"]
-    assert escaped("plain words, as they are: 1.5 (x)!") == "plain words, as they are: 1.5 (x)!"
+    assert escaped('plain words, as they\'re: 1.5 "x"!') == 'plain words, as they\'re: 1.5 "x"!'
 
 
 # the callbacks
