@@ -91,7 +91,8 @@ def test_another_recurrent_decoder_than_an_ssru_is_refused_by_its_option(option,
 def test_options_that_are_missing_are_those_of_before_there_were_such_options():
     assert (activation_of({}), activation_of({"transformer-ffn-activation": "relu"})) == ("swish", "relu")
     assert search_of({}) == {"length_normalization": "tokens", "length_penalty": 0}
-    assert search_of({"normalize": True, "beam-size": 3})["length_penalty"] == 1.0
+    penalties = [search_of({"normalize": value})["length_penalty"] for value in (True, 1, False, None, 0.6)]
+    assert penalties == [1, 1, 0, 0, 0.6] and not any(isinstance(penalty, bool) for penalty in penalties)
     assert search_of({"normalize": 0.6, "beam-size": 3})["beam_size"] == 3
     notes = list(notes_of({"word-penalty": 0.1, "allow-unk": True, "beam-size": 3}))
     assert [note.partition(" in its")[0] for note in notes] == ["word-penalty: 0.1", "allow-unk: True"]

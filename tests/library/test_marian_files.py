@@ -6,7 +6,13 @@ import pytest
 
 from keras_transformer.errors import UserError
 from keras_transformer.imported import marian_files
-from keras_transformer.imported.marian_files import MarianFiles, named_in
+from keras_transformer.imported.marian_files import MarianFiles, Vocabularies, named_in
+from keras_transformer.imported.one_model import renumbered
+from keras_transformer.imported.vocabulary import Vocabulary
+from keras_transformer.pair_tokenizer import PairTokenizer
+from keras_transformer.tokenizer import Tokenizer, model_proto
+from tests.support.marian import MARIAN
+from tests.support.runs import tokenizer_bytes
 
 
 @pytest.fixture
@@ -100,3 +106,34 @@ def test_models_of_byte_pair_encoding_with_moses_are_known_by_their_files(folder
 def test_a_damaged_sentencepiece_model_is_named(folder):
     with pytest.raises(UserError, match="source.spm is not a SentencePiece model, or is damaged"):
         marian_files.read_spm(folder(source_spm="x") / "source.spm")
+
+
+def test_only_one_model_that_is_the_vocabulary_of_both_sides_is_one_tokenizer():
+    model = tokenizer_bytes()
+    proto = model_proto(model)
+    proto.trainer_spec.vocab_size += 1  # other bytes, the same pieces
+    pieces = Tokenizer.of_bytes(renumbered(model)[0]).pieces()
+    vocabulary = Vocabulary.of_pieces(pieces, "v")
+    one = Vocabularies(vocabulary, vocabulary, model, model, is_spm=True)
+    assert type(one.tokenizer(pieces)) is Tokenizer and one.tokenizer(pieces).pieces() == pieces
+    others = [
+        (one._replace(is_spm=False), pieces),
+        (one._replace(target_spm=proto.SerializeToString()), pieces),
+        (one._replace(source_spm=proto.SerializeToString()), pieces),
+        (one, [*pieces, "more"]),
+    ]
+    for vocabularies, their_pieces in others:
+        pair = vocabularies.tokenizer(their_pieces)
+        assert type(pair) is PairTokenizer and pair.pieces() == their_pieces
+        assert (pair.source_spm, pair.target_spm) == vocabularies[2:4]
+
+
+def test_the_models_of_the_sides_are_vocabularies_of_their_own_if_they_have_the_ids(folder):
+    path = folder("m.npz", decoder_yml="vocabs: [s.spm, t.spm]\n")
+    models = [(MARIAN / name).read_bytes() for name in ("source.spm", "target.spm")]
+    for name, model in zip(("s.spm", "t.spm"), models, strict=True):
+        (path / name).write_bytes(model)
+    found = MarianFiles.of(path / "m.npz").vocabularies()
+    assert found.is_spm and [found.source_spm, found.target_spm] == models
+    assert [side.pieces for side in found[:2]] == [[piece.piece for piece in model_proto(m).pieces] for m in models]
+    assert found.source.pieces != found.target.pieces

@@ -18,6 +18,7 @@ from keras_transformer.tokenizer import Tokenizer, TokenizerError, model_proto, 
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from tests.support.marian import MARIAN, TAGS, lines, pair_bytes, pair_tokenizer
 from tests.support.places import MULTI30K
+from tests.support.runs import tokenizer_bytes
 from tests.support.texts import SENTENCES, TEXTS, random_texts
 
 ODD = [
@@ -49,6 +50,14 @@ def test_the_pieces_of_both_sides_are_those_that_marian_translated():
         pieces = [" ".join(written(pair, ids)) for ids in encode(lines(f"test.{name}"))]
         assert pieces == lines(f"test.spm.{name}")
     assert [pair.decode(pair.encode_target(line)) for line in lines("test.de")] == lines("test.de")
+
+
+def test_its_parts_are_the_files_that_it_was_made_of(pair):
+    names = ["source.spm", "target.spm"]
+    models = [(MARIAN / name).read_bytes() for name in names]
+    assert pair.sentencepiece_models == dict(zip(names, models, strict=True))
+    assert [pair.source_spm, pair.target_spm] == models and models[0] != models[1]
+    assert Tokenizer.of_bytes(tokenizer_bytes()).sentencepiece_models == {"tokenizer.model": tokenizer_bytes()}
 
 
 def test_one_text_and_a_batch_have_the_same_ids(pair):

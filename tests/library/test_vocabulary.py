@@ -1,9 +1,13 @@
 """The pieces of an imported model by their ids here, and the rows that embed and score them."""
 
+import numpy as np
 import pytest
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.errors import UserError
+from keras_transformer.imported.names import weights_of_tokens
 from keras_transformer.imported.vocabulary import NO_ROW, Vocabulary, original, pieces_here, renamed
+from keras_transformer.imported.weights import Tokens
 
 SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]
 
@@ -68,3 +72,30 @@ def test_a_vocabulary_without_what_is_needed_is_refused(pieces, ids, sentence):
 def test_the_decoder_begins_with_its_own_piece_whether_or_not_that_is_the_pad():
     vocabulary = of("</s>", "<unk>", "<pad>", "a", pad=2, start=3)
     assert vocabulary.start == 3 and vocabulary.inputs(SPECIAL).tolist() == [2, 1, 3, 0]
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_each_matrix_of_the_model_has_the_rows_of_its_side_by_ids_here(is_shared):
+    """A piece of the other side is embedded as <unk>, and has as a class no weights and a logit that never wins."""
+    source, target = of("</s>", "<unk>", "a", "b"), of("<unk>", "b", "</s>", "c")
+    matrices = [np.arange(8, dtype=np.float32).reshape(4, 2) + 10 * number for number in (1, 2, 3)]
+    bias = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
+    tokens = Tokens(source, target, *matrices, bias)
+    config = TransformerConfig(vocab_size=7, d_model=2, num_heads=1, shared_embeddings=is_shared)
+    values = tokens.values(config)
+    assert set(values) == {weight.ours for weight in weights_of_tokens(config)}
+    assert tokens.pieces() == [*SPECIAL, "a", "b", "c"]
+    rows = {
+        "embedding": (matrices[0], [None, 1, None, 0, 2, 3, 1]),
+        "source_embedding": (matrices[0], [None, 1, None, 0, 2, 3, 1]),
+        "target_embedding": (matrices[1], [None, 0, None, 2, 0, 1, 3]),
+        "logits": (matrices[2], [None, 0, None, 2, None, 1, 3]),
+    }
+    for name, value in values.items():
+        layer, _, kind = name.partition("/")
+        if kind == "matrix":
+            matrix, numbers = rows[layer]
+            assert value.tolist() == [[0, 0] if number is None else matrix[number].tolist() for number in numbers]
+        else:
+            numbers = rows["logits"][1]
+            np.testing.assert_array_equal(value, [np.float32(-100) if n is None else bias[n] for n in numbers])
