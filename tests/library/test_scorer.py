@@ -2,6 +2,7 @@
 
 import inspect
 import logging
+import shutil
 
 import numpy as np
 import pytest
@@ -243,6 +244,15 @@ def test_the_options_of_the_command_reach_the_scorer(monkeypatch, tmp_path):
     Inference(search=own).save(tmp_path / "inference.json")  # what is not typed is the run's
     assert invoke(app, tmp_path, *texts, "--length-penalty", 0.3).exit_code == 0
     assert (given["length_penalty"], given["length_normalization"]) == (0.3, "tokens")
+
+
+def test_a_score_is_as_its_run_says_unless_it_is_asked_otherwise(random_folder, tmp_path):
+    run = shutil.copytree(random_folder, tmp_path / "run")
+    in_score = {"length_penalty": 0.3, "length_normalization": "tokens", "coverage_penalty": 0.2}
+    Inference(search=in_score | {"beam_size": 7}).save(run / "inference.json")
+    assert Scorer.load(run).options == SearchOptions(**in_score)
+    scorer = Scorer.load(run, length_penalty=0.9, batch_size=3)
+    assert scorer.options == SearchOptions(**in_score | {"length_penalty": 0.9}) and scorer.batch_size == 3
 
 
 def test_bytes_are_cut_between_characters():

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import tomllib
+import types
 
 import pytest
 import typer.main
@@ -66,6 +67,25 @@ def test_the_program_hands_each_command_its_arguments_and_its_name(name, as_star
     monkeypatch.setattr("sys.argv", ["kt", name, "three"])
     program.main()
     assert calls[2:] == [name in LONG, (["three"], f"keras-transformer {name}")]
+
+
+@pytest.mark.parametrize("is_checkout", [True, False])
+def test_folders_beside_the_package_are_inside_it_unless_python_finds_them(is_checkout, monkeypatch):
+    monkeypatch.setattr(program, "is_checkout_on_path", lambda: is_checkout)
+    monkeypatch.setattr(program.importlib, "import_module", lambda name: name)
+    modules = {name: command.module for name, command in COMMANDS.items()}
+    assert {module.split(".")[0] for module in modules.values()} > {"keras_transformer", "train", "export"}
+    for name, module in modules.items():
+        is_outside = is_checkout or module.split(".")[0] == "keras_transformer"
+        assert program.module_of(name) == (module if is_outside else f"keras_transformer.{module}")
+
+
+@pytest.mark.parametrize("file, expected", [("train/a.py", True), ("x/train/a.py", False), ("train.py", False)])
+def test_only_the_folder_beside_the_package_is_that_of_the_checkout(file, expected, monkeypatch):
+    for origin, is_checkout in ((str(ROOT / file), expected), (None, False)):
+        spec = types.SimpleNamespace(origin=origin)
+        monkeypatch.setattr(program.importlib.util, "find_spec", {"train": spec}.get)
+        assert program.is_checkout_on_path() == is_checkout
 
 
 @pytest.mark.parametrize("name", COMMANDS)
