@@ -249,7 +249,7 @@ def test_the_palette_goes_from_black_to_white_and_from_no_weight_to_all_of_it():
     image = np.array([[0, GREYS // 2, GREYS - 1, GREYS, (GREYS + 255) // 2, 255]], np.uint8)
     shown = np.asarray(Image.open(io.BytesIO(as_png(image).png)).convert("RGB"), int)[0]
     assert shown[[0, 2]].tolist() == [[0] * 3, [255] * 3] and abs(shown[1] - 128).max() <= 1
-    expected = 255 * colormaps["Blues"]([0.0, 0.5, 1.0])[:, :3]
+    expected = 255 * colormaps["Blues"]([0, 63 / 127, 1.0])[:, :3]
     np.testing.assert_allclose(shown[3:], expected, atol=1.5)
 
 
