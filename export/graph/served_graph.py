@@ -16,7 +16,6 @@ from keras_transformer.decoding.search import search
 from keras_transformer.decoding.short_vocabulary import ShortlistTable, table_for
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
 from keras_transformer.graph_tokenizer import graph_tokenizer
-from keras_transformer.kinds import incremental_decoder
 from keras_transformer.shortlist.shortlist import Shortlist
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.tokenizer import Tokenizer
@@ -28,6 +27,7 @@ from .explained import EXPLAINED_LINES, explained_line, no_explanation
 from .forbidden import Found, found_in, read_forbidden, search_without
 from .phrases import GraphPhraseReader, LineRules, check_not_forbidden, is_blank
 from .prefixes import GraphPrefixReader
+from .prepared import prepared_decoder
 from .request import FORBIDDEN, PREFIX, REQUIRED, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
 from .slices import first_bytes, in_slices, lengths_of, padded, with_end
 from .text_outputs import EMPTY, OF_SEARCH, alignments, checked_layer, fill_up, joined, written
@@ -78,7 +78,7 @@ class ServedGraph(tf.Module):
         self._confidences = Confidences(calibration, options)
         table = table_for(options, shortlist, tokenizer)
         self._table = table and ShortlistTable(*(tf.Variable(part, False) for part in table[:2]))  # saved once
-        self._decoder = incremental_decoder(transformer)
+        self._decoder, self._prepared = prepared_decoder(transformer, options, self._table)
         self.alignment_layer = checked_layer(alignment_layer, transformer.model_config.memory_attentions)
         self._forced = ForcedDecoder(transformer)
         self.longest_output = max_source_tokens + options.extra_length

@@ -12,7 +12,7 @@ from keras import ops
 from keras_transformer.decoding.alone_encoder import encode_alone
 from keras_transformer.decoding.alone_weights import Affine, Norm, affine, heads_of, merged, norm_of, norm_weights
 from keras_transformer.decoding.gather import rows_at
-from keras_transformer.decoding.incremental_attention import joined_projection
+from keras_transformer.decoding.incremental_attention import JoinedProjection
 from keras_transformer.decoding.past import Entries
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.layers.attention import MASKED_SCORE
@@ -74,15 +74,19 @@ class AloneDecoder:
     def start(self, source_ids, hypotheses: int, max_length) -> tuple[SentenceWeights, OneState]:
         """Run the encoder: source_ids int32 (S,) without PAD. Returns the weights and the state without a past."""
         decoder, config = self.decoder, self.config
-        memory = encode_alone(decoder.encoder, config, source_ids)
+        projections = [projection() for projection in decoder.encoder_projections]
+        memory = encode_alone(decoder.encoder, config, projections, source_ids)
         places = ops.arange(max_length)
         nothing = ops.zeros((1, config.d_model), "float32") * ops.ones((max_length, 1), "float32")
         weights = SentenceWeights(
             decoder.embedding.in_compute_dtype(),
             decoder.positions(nothing, places),
-            tuple(block_weights(block, memory) for block in decoder.blocks),
+            tuple(
+                block_weights(block, projection(), memory)
+                for block, projection in zip(decoder.blocks, decoder.projections, strict=True)
+            ),
             None if decoder.last_norm is None else Norm(*norm_weights(decoder.last_norm), is_post=False),
-            Affine(*decoder.logits.output_weights()),
+            Affine(*decoder.vocabulary()),
         )
         none = 0 * max_length
         cache = tuple(ops.zeros((config.num_heads, none, config.d_k), "float32") for _ in range(2))
@@ -124,7 +128,7 @@ class AloneDecoder:
         return block.values(ops.reshape(ops.softmax(scores, axis=-1), (hypotheses, -1)))
 
 
-def block_weights(block: DecoderBlock, memory) -> BlockWeights:
+def block_weights(block: DecoderBlock, projection: JoinedProjection, memory) -> BlockWeights:
     """Return what the steps of a sentence read of a block: memory (S, d_model)."""
     attention, feed_forward = block.memory_attention, block.feed_forward
     heads, d_k, d_model = attention.num_heads, attention.key_dim, memory.shape[-1]
@@ -139,7 +143,7 @@ def block_weights(block: DecoderBlock, memory) -> BlockWeights:
     of_output, output_bias = affine(attention.output_projection)
     of_values = ops.einsum("shd,hdc->hsc", values, ops.reshape(of_output, (heads, d_k, d_model)))
     return BlockWeights(
-        Affine(*joined_projection(block.self_attention)),
+        Affine(*projection),
         affine(block.self_attention.output_projection),
         norm_of(block.self_attention_residual),
         Affine(to_scores(kernel), None if bias is None else to_scores(bias)),

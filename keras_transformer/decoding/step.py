@@ -1,5 +1,7 @@
 """The decoder as a function of (state, token) to (logits, state): what every search calls."""
 
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from keras import ops
@@ -9,6 +11,7 @@ from keras_transformer.decoding.incremental_attention import (
     JoinedProjection,
     ProjectedMemory,
     bias_of_mask,
+    joined_projection,
     project_memory,
     step_of_memory_attention,
 )
@@ -67,6 +70,9 @@ class IncrementalDecoder:
     `weights` is what `step_weights()` returns, computed once per search. With self-attention the state grows by one
     entry per hypothesis and step. If shapes are static, it must not grow: `longer` makes room first, and `has_room` is
     True.
+
+    `projections`, `vocabulary` and, of an encoder of self-attention, `encoder_projections` are functions that compute
+    weights in another form. An export has others in their place, which read what was computed when it was opened.
     """
 
     def __init__(self, transformer: Transformer):
@@ -78,13 +84,22 @@ class IncrementalDecoder:
         self.blocks = [transformer.get_layer(f"decoder_block_{n + 1}") for n in range(config.decoder_layers)]
         self.past = PASTS[config.decoder_layer]
         self.last_norm = transformer.get_layer("decoder_norm") if config.norm == "pre" else None
+        self.projections: Sequence[Callable[[], Any]] = [
+            functools.partial(self.past.projection_of, block) for block in self.blocks
+        ]
+        self.vocabulary: Callable[[], OutputWeights] = lambda: self.logits.output_weights()  # which may be replaced
+        self.encoder_projections: Sequence[Callable[[], JoinedProjection]] = []
+        if config.encoder_layer == "self_attention":
+            readers = (transformer.get_layer(f"encoder_block_{n + 1}") for n in range(config.encoder_layers))
+            self.encoder_projections = [functools.partial(joined_projection, each.self_attention) for each in readers]
 
     def step_weights(self, tokens=None) -> StepWeights:
         """Return weights in the form that is fastest for products of few rows.
 
         With `tokens` int (C,), or (B, C) of each sentence, a step computes the logits of these alone, in this order.
         """
-        return StepWeights(tuple(map(self.past.projection_of, self.blocks)), self.logits.output_weights(tokens))
+        vocabulary = self.vocabulary() if tokens is None else self.logits.output_weights(tokens)
+        return StepWeights(tuple(projection() for projection in self.projections), vocabulary)
 
     def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> TransformerState:
         """Run the encoder. The state has no past yet; with `counts_attention` it keeps what `log_coverage` needs.

@@ -1,0 +1,109 @@
+"""Weights that are made when an export is opened: what they are, which ones there are, and that no file holds them."""
+
+import gc
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from export.graph.prepared import Prepared, prepared_decoder
+from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.short_vocabulary import ShortlistTable
+from keras_transformer.kinds import incremental_decoder
+from keras_transformer.model import Transformer
+from tests.support.models import SMALL, as_numpy, randomise
+
+WEIGHT = np.array([[1.0, 2.0], [3.0, 4.0]], "float32")
+OPTIONS = SearchOptions(extra_length=6)
+TABLE = ShortlistTable(tf.zeros((SMALL.vocab_size, 1), "int32"), tf.zeros((5,), "int32"), 1)
+D, V = SMALL.d_model, SMALL.vocab_size
+
+
+class Transposed(tf.Module):
+    """x -> x W^T, by a matrix that nobody transposes for a request."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = tf.Variable(WEIGHT)
+        self.transposed = Prepared(lambda: tf.transpose(self.weight), "transposed")
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
+    def product(self, x):
+        return {"y": x @ self.transposed.read()}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place, module = str(tmp_path_factory.mktemp("transposed")), Transposed()
+    tf.saved_model.save(module, place, {"serving_default": module.product})
+    return place
+
+
+def answer_in_python(loaded, x):
+    return loaded.signatures["serving_default"](x=tf.constant(x))["y"].numpy()
+
+
+def test_a_session_as_a_server_has_it_makes_them_of_what_it_has_restored(folder):
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
+        definition = tf.compat.v1.saved_model.loader.load(session, ["serve"], folder).signature_def["serving_default"]
+        x = np.eye(2, dtype="float32")
+        y = session.run(definition.outputs["y"].name, {definition.inputs["x"].name: x})
+    np.testing.assert_array_equal(y, WEIGHT.T)
+
+
+def test_an_export_that_is_opened_twice_has_them_twice(folder):
+    first, second = (tf.saved_model.load(folder) for _ in range(2))
+    x = np.eye(2, dtype="float32")
+    np.testing.assert_array_equal(answer_in_python(first, x), WEIGHT.T)
+    first.weight.assign(10 * WEIGHT)
+    first.transposed._initialize()
+    np.testing.assert_array_equal(answer_in_python(first, x), 10 * WEIGHT.T)
+    np.testing.assert_array_equal(answer_in_python(second, x), WEIGHT.T)
+    del first
+    gc.collect()
+    np.testing.assert_array_equal(answer_in_python(second, x), WEIGHT.T)
+
+
+def test_the_file_holds_the_weights_alone(folder):
+    shapes = [shape for _, shape in tf.train.list_variables(f"{folder}/variables/variables") if shape]
+    assert shapes == [[2, 2]]
+
+
+OF_BLOCK, OF_LOGITS = [[D, 3 * D]], [[D, V]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "dtype", "options", "table", "shapes"),
+    [
+        ({}, "float32", OPTIONS, None, [*OF_BLOCK * 4, *OF_LOGITS]),
+        ({"attention_bias": True}, "float32", OPTIONS, None, [*OF_BLOCK * 4, *[[3 * D]] * 4, *OF_LOGITS]),
+        # no sentence is searched alone:
+        ({}, "float32", SearchOptions(coverage_penalty=0.2), None, [*OF_BLOCK * 2, *OF_LOGITS]),
+        ({}, "bfloat16", OPTIONS, None, [*OF_BLOCK * 2, *OF_LOGITS]),
+        # each sentence has columns of its own:
+        ({}, "float32", SearchOptions(shortlist="on"), TABLE, OF_BLOCK * 2),
+    ],
+)
+def test_what_every_search_of_an_export_reads_is_prepared_and_nothing_else(changes, dtype, options, table, shapes):
+    transformer = randomise(Transformer(SMALL.replace(**changes), dtype=dtype))
+    decoder, prepared = prepared_decoder(transformer, options, table)
+    assert sorted(each.read().shape.as_list() for each in prepared) == sorted(shapes)
+    plain = incremental_decoder(transformer)
+    tokens = None if table is None else np.array([5, 3])
+    for expected, found in (
+        (plain.step_weights(tokens), decoder.step_weights(tokens)),
+        ([each() for each in plain.encoder_projections], [each() for each in decoder.encoder_projections]),
+    ):
+        leaves, found_leaves = (
+            [as_numpy(leaf) for leaf in tf.nest.flatten(each) if leaf is not None] for each in (expected, found)
+        )
+        assert len(leaves) == len(found_leaves)
+        for leaf, found_leaf in zip(leaves, found_leaves, strict=True):
+            np.testing.assert_array_equal(found_leaf, leaf)
+
+
+def test_a_step_of_an_export_reads_them_and_no_weight_in_another_form():
+    transformer = Transformer(SMALL)
+    plain, (decoder, _) = incremental_decoder(transformer), prepared_decoder(transformer, OPTIONS, None)
+    variables = [tf.function(each.step_weights).get_concrete_function().graph.variables for each in (plain, decoder)]
+    assert len(variables[0]) == 7 and not variables[1]  # three matrices of each of two blocks, and the embeddings
