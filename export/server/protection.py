@@ -170,7 +170,7 @@ def protected_line(text: bytes, asked: tuple[bytes, ...], abilities: Abilities) 
         protection = protection_of(*asked)
         check_soft(protection.glossary.has_soft, abilities.knows_terms)
         line = ProtectedLine.of(text.decode(), protection, abilities.placeholders, not abilities.aligns)
-    except UnicodeDecodeError:
+    except UnicodeDecodeError:  # of the line
         return None
     except UserError as error:
         raise invalid(str(error)) from None
@@ -179,8 +179,10 @@ def protected_line(text: bytes, asked: tuple[bytes, ...], abilities: Abilities) 
 
 @functools.lru_cache(GLOSSARIES_KEPT)
 def protection_of(protect: bytes, keep: bytes, glossary: bytes) -> Protection:
-    """Return the Protection that a request asks for. Raises UserError, and UnicodeDecodeError."""
-    words = Glossary.of_words(keep.decode().splitlines(), KEEP.name)
-    return Protection.of(
-        protect.decode(), words.joined(Glossary.of_lines(glossary.decode().splitlines(), GLOSSARY.name))
-    )
+    """Return the Protection that a request asks for. Raises UserError."""
+    try:
+        kinds, words, terms = (value.decode() for value in (protect, keep, glossary))
+    except UnicodeDecodeError:
+        raise UserError(f"{', '.join(each.name for each in INPUTS)} must be UTF-8.") from None
+    kept = Glossary.of_words(words.splitlines(), KEEP.name)
+    return Protection.of(kinds, kept.joined(Glossary.of_lines(terms.splitlines(), GLOSSARY.name)))

@@ -111,6 +111,10 @@ def test_a_text_of_too_many_sentences_is_refused():
 def test_another_signature_stays_as_it_is():
     """The plain one has one input, whose values a request may give without its name."""
     assert with_paragraphs(signature("serving_default")) == signature("serving_default")
+    for lacking in ("translations", "truncated"):
+        short = signature("translate")
+        del short.outputs[lacking]
+        assert set(with_paragraphs(short).inputs) == set(short.inputs)
     extended = with_paragraphs(signature("translate"))
     assert set(extended.inputs) - set(signature("translate").inputs) == {"paragraphs", "language"}
     inputs = extended.complete({"text": np.array([b"x"], object)})

@@ -158,6 +158,37 @@ def test_a_line_that_is_no_text_is_left_to_the_graph():
         )  # fmt: skip
 
 
+@pytest.mark.parametrize("name", [each.name for each in INPUTS])
+def test_what_is_asked_in_another_encoding_is_refused_and_not_left_out(name):
+    inputs = {each.name: np.array([b"\xff" if each.name == name else b""], object) for each in INPUTS}
+    with pytest.raises(RequestError, match="protect, keep, glossary must be UTF-8"):
+        run_protected(capitals, OUTPUTS, inputs | {"text": np.array([b"a dog"], object)}, NONE)
+
+
+def test_phrases_in_another_encoding_are_missing_and_are_in_no_translation():
+    inputs = {each.name: np.array([b""], object) for each in INPUTS}
+    for name in ("required", "forbidden"):
+        inputs[name] = np.array([b"\xff\n DOG \nDOG"], object)
+    inputs["text"] = np.array([b"a dog"], object)
+    answer = run_protected(capitals, (UNPLACED, REMAINING), inputs, NONE)
+    assert firsts(answer[UNPLACED]) == ["\ufffd"] and firsts(answer[REMAINING]) == ["DOG"]
+
+
+@pytest.mark.parametrize(("alignment", "unplaced"), [(b"0-0", "{x}"), (b"", "")])
+def test_of_an_empty_translation_spans_are_named_if_it_is_one(alignment, unplaced):
+    """A rank that the search did not fill has neither text nor alignment."""
+
+    def nothing(names, inputs):
+        found = {"translations": np.array([[b"", b""]], object), "alignments": np.array([[alignment, b""]], object)}
+        return {name: found[name] for name in names}
+
+    inputs = {each.name: np.array([b""], object) for each in INPUTS} | {"protect": np.array([b"placeholders"], object)}
+    inputs["text"] = np.array([b"a {x} b"], object)
+    answer = run_protected(nothing, ("translations", UNPLACED), inputs, NONE)
+    assert (answer["translations"][0, 0] + answer[UNPLACED][0, 0]).decode() == unplaced
+    assert answer[UNPLACED][0, 1] == b""
+
+
 @pytest.mark.parametrize(
     "asked, message",
     [
@@ -173,6 +204,9 @@ def test_what_makes_no_sense_is_refused_with_a_sentence(asked, message):
 def test_only_translate_has_these_inputs_and_answers_as_before_without_them():
     extended = with_protection(GRAPH)
     assert set(extended.inputs) == {"text", "protect", "keep", "glossary"}
+    for lacking in ("translations", "alignments"):
+        short = GRAPH._replace(outputs={name: GRAPH.outputs[name] for name in OUTPUTS if name != lacking})
+        assert with_protection(short) == short
     assert with_protection(GRAPH._replace(name="explain")).inputs == GRAPH.inputs
     inputs = extended.complete({"text": np.array([b"a"], object)})
     names = extended.output_names([])
