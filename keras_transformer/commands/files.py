@@ -274,7 +274,7 @@ class Progress:
     def __init__(self, path: pathlib.Path, stream: BinaryIO):
         try:
             self._total = os.fstat(stream.fileno()).st_size  # of a pipe: 0
-        except (OSError, ValueError):
+        except OSError:  # no file of the system
             self._total = 0
         self._path, self._begin, self._last = path, time.monotonic(), time.monotonic()
         self._before, self._bytes, self._sentences = 0, 0, 0.0

@@ -11,6 +11,7 @@ import tensorflow as tf
 from export.server import json_codec
 from export.server.errors import RequestError
 from export.server.signature import Signature, Tensor
+from tests.support.damage import flips
 
 LINES = 4
 
@@ -177,3 +178,15 @@ def test_an_input_of_a_type_that_has_no_form_in_json_is_named(dtype):
     signature = Signature("all", {"wave": Tensor("wave:0", dtype, (None,))}, {}, {})
     with pytest.raises(RequestError, match=f"'wave' is {dtype.name}, which has no form in JSON"):
         arrays({"inputs": {"wave": [1]}}, signature)
+
+
+def test_a_body_of_gzip_with_another_byte_is_refused_unless_it_says_the_same():
+    content = json.dumps({"inputs": ["a text", "another"]}).encode()
+    refused = 0
+    for damaged in flips(gzip.compress(content, mtime=0)):
+        try:
+            assert json_codec.unzipped(damaged, 1000) == content  # a time or a system of the header
+        except RequestError as error:
+            refused += 1
+            assert error.http_status == 400 and "\n" not in error.message
+    assert refused > 100

@@ -1,6 +1,7 @@
 """Outputs of files: standard output, and a file that is not joined from the outputs of two works."""
 
 import io
+import json
 import os
 
 import pytest
@@ -153,3 +154,24 @@ def test_another_work_and_another_input_are_refused_and_lose_nothing(begun):
         output.check_end()
     assert begun.with_name("out.unfinished").read_text() == "AB\n"
     resumed(begun)  # nobody has the files
+
+
+def test_what_a_journal_says_is_on_the_disk_before_it_says_so(tmp_path, monkeypatch):
+    """A loss of power then loses no more than the last part."""
+    path, seen = tmp_path / "out", []
+    unfinished, journal = (path.with_name(f"out.{end}") for end in ("unfinished", "journal"))
+    fsync = os.fsync
+
+    def note(descriptor):
+        seen.append((unfinished.read_bytes(), json.loads(journal.read_text())["bytes"] if journal.exists() else 0))
+        fsync(descriptor)
+
+    output = ResumedOutput(path, {})
+    monkeypatch.setattr(os, "fsync", note)
+    for part, text in (("a", "A"), ("b", "ä"), ("c", "")):
+        seen.clear()
+        before = unfinished.read_bytes()
+        output.write([part], [text])
+        assert seen[0] == (before + text.encode(), len(before))
+        assert json.loads(journal.read_text())["bytes"] == len(unfinished.read_bytes())
+    output.close()
