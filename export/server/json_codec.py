@@ -5,7 +5,6 @@ default may be left out, as in gRPC, while TensorFlow Serving requires every inp
 """
 
 import base64
-import binascii
 import collections
 import gzip
 import io
@@ -214,7 +213,7 @@ def string_of(name: str, value: Json) -> bytes:
     if is_base64(value) and isinstance(value["b64"], str):
         try:
             return bytes_of(value["b64"])
-        except (binascii.Error, ValueError):
+        except ValueError:
             raise invalid(f"The input {name!r} has a value of 'b64' that is not base64.") from None
     if not isinstance(value, str):
         raise invalid(f"The input {name!r} must be string; a value is {kind_of(value)}.")

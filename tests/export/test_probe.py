@@ -79,3 +79,25 @@ def test_a_probe_waits_five_seconds_at_most_wherever_it_asks(url, tmp_path):
         by_socket.connect()
         assert by_socket.sock.gettimeout() == 5.0
         by_socket.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("http://[::1/v1", None),
+        ("http://localhost:x/v1", None),
+        ("http://localhost/v1", OSError("no route")),
+        ("http://localhost/v1", http.client.BadStatusLine("no HTTP")),
+        ("http://localhost/v1", http.client.RemoteDisconnected("gone")),
+    ],
+)
+def test_what_gives_no_status_does_not_answer(url, error, monkeypatch):
+    if error:
+        answer = types.SimpleNamespace(request=lambda *asked: None, getresponse=lambda: raised(error))
+        monkeypatch.setattr(probe, "connection_to", lambda parts, unix_socket: answer)
+    reason = probe.reason_against(url)
+    assert reason.startswith(f"{url} does not answer: ") and reason.endswith(".") and str(error or "") in reason
+
+
+def raised(error):
+    raise error

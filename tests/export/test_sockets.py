@@ -143,3 +143,9 @@ def test_a_socket_that_cannot_be_asked_is_kept_and_the_reason_told(error, tmp_pa
     with pytest.raises(ExportError, match=f"Unix socket {path} cannot be opened: {error.strerror or error}\\.$"):
         remove_stale(path)
     assert path.exists()
+
+
+@pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 1 << 16), ("127.0.0.1", -1), ("no.invalid", 0)])
+def test_a_place_that_is_none_is_one_sentence(host, port):
+    with pytest.raises(ExportError, match=rf"^The port {port} of {host} cannot be opened: [^\n]+\.$"):
+        open_port(host, port)
