@@ -2,6 +2,7 @@
 
 import pathlib
 
+import numpy as np
 import pytest
 
 from keras_transformer.config import ConfigError
@@ -38,6 +39,14 @@ def test_a_transformer_of_mixed_precision_is_searched_as_it_is_on_request(pair):
 
 def test_a_model_that_has_the_precision_is_no_copy(pair):
     assert in_precision(pair[0], None) is in_precision(pair[0], "float32") is pair[0]
+
+
+def test_a_copy_has_the_weights_of_the_model_which_keeps_its_own(pair):
+    before = [weight.numpy() for weight in pair[0].weights]
+    copy = in_precision(pair[0], "bfloat16")
+    for kept, ours, theirs in zip(before, pair[0].weights, copy.weights, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), kept)
+        np.testing.assert_allclose(np.asarray(theirs, np.float32), kept, rtol=2**-8)
 
 
 def test_another_precision_is_refused(pair):
