@@ -43,10 +43,11 @@ def test_the_outputs_are_all_those_that_have_each_placeholder_as_often_as_it_mus
         np.testing.assert_allclose([score for score, _ in found], [score for score, _ in expected], atol=1e-4)
 
 
-def test_where_no_source_has_a_placeholder_outputs_are_those_without():
+@pytest.mark.parametrize("count", [0, 1])
+def test_where_all_sources_have_equally_many_placeholders_outputs_have_so_many(count):
     tables = random_tables(3)
-    for table, found in zip(tables, outputs(tables, WIDE, [A], [[0]] * 3, False), strict=True):
-        expected = [tokens for _, tokens in ranked_outputs(table, 0.0) if A not in tokens]
+    for table, found in zip(tables, outputs(tables, WIDE, [A], [[count]] * 3, False), strict=True):
+        expected = [tokens for _, tokens in ranked_outputs(table, 0.0) if tokens.count(A) == count]
         assert [tokens for _, tokens in found] == expected
 
 

@@ -1,9 +1,11 @@
 """What a search settles before its first step: how long outputs may become, what it counts, its columns."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.decoding import search as module
 from keras_transformer.decoding.continuations import LOOKED_AT
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.search import larger, start_search
@@ -63,6 +65,15 @@ def test_attention_is_counted_if_a_score_needs_it():
     assert started().decoder.attended == ()
     counted = started(SearchOptions(beam_size=2, coverage_penalty=0.1)).decoder.attended
     assert [attended.shape for attended in counted] == [(4, 2, 5)]
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "torch", "jax"])
+def test_shapes_are_static_on_jax_alone_unless_it_is_said(backend, monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: backend)
+    monkeypatch.setattr(module, "can_be_alone", lambda *_: False)
+    monkeypatch.setattr(module, "search_batch", lambda decoder, source_ids, options, static_shapes, *_: static_shapes)
+    assert module.search(None, SOURCES, OPTIONS) == (backend == "jax")
+    assert [module.search(None, SOURCES, OPTIONS, is_static) for is_static in (True, False)] == [True, False]
 
 
 def test_the_larger_of_two_lengths_is_a_number_if_both_are():
