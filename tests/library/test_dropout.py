@@ -145,3 +145,12 @@ def test_a_mixed_policy_keeps_the_same_places_in_its_compute_type(precision):
     assert keras.backend.standardize_dtype(half.dtype) == precision
     assert_close(half, whole, rtol=0.01)
     assert ((as_numpy(half) == 0) == (whole == 0)).all()
+
+
+def test_a_replica_adds_its_number_to_the_stream_of_its_seed(monkeypatch):
+    monkeypatch.setattr(dropout_module, "number_of_replica", lambda: 3)
+    seed = tf.constant([11, 5], "int64")
+    monkeypatch.setattr(dropout_module, "replica_count", lambda: 4)
+    assert as_numpy(dropout_module.seed_of_replica(seed)).tolist() == [11 + 3 * 0x9E3779B9, 5]
+    monkeypatch.setattr(dropout_module, "replica_count", lambda: 1)
+    assert dropout_module.seed_of_replica(seed) is seed

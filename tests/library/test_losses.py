@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer import losses as losses_module
 from keras_transformer.losses import (
     LabelSmoothedCrossentropy,
     TokenSums,
@@ -273,3 +274,15 @@ def test_what_makes_no_sense_is_refused_by_name(arguments):
 
 def test_a_perplexity_that_no_float_holds_is_a_large_number():
     assert 1e300 < perplexity(1e4) < math.inf and perplexity(0.0) == 1.0
+
+
+def test_losses_of_replicas_with_other_numbers_of_rows_have_the_mean_of_all_and_the_same_gradient(monkeypatch):
+    """Keras averages what is logged by rows; a replica with 2 of the 8 rows of 2 replicas counts half."""
+    monkeypatch.setattr(losses_module, "replica_count", lambda: 2)
+    monkeypatch.setattr(losses_module, "sum_over_replicas", lambda rows: rows + 6)
+    losses = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(losses)
+        logged = losses_module.as_logged(losses)
+    assert_close(logged, as_numpy(losses) * 2)
+    assert_close(tape.gradient(logged, losses), np.ones((2, 3)))
