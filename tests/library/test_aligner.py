@@ -27,7 +27,9 @@ def test_the_last_block_but_one_aligns():
 )
 def test_every_model_aligns_that_attends_to_its_source_however_few_blocks_it_has(config, is_able, monkeypatch):
     monkeypatch.setattr("keras_transformer.aligner.config_of", lambda config: config)  # without a model
-    assert Aligner(config, None, 512).aligns is is_able
+    aligner = Aligner(config, None, 512)
+    assert aligner.aligns is is_able
+    assert is_able or aligner.align([[5, EOS], [6, 7, EOS]], [[8, EOS], [EOS]]) == [[], []]
 
 
 def test_words_are_aligned_as_in_the_served_graph(pair):

@@ -8,7 +8,9 @@ from keras import ops
 from keras_transformer.masks import first_in_segment, last_in_segment
 from keras_transformer.recurrent import config
 from keras_transformer.recurrent.cells import CELLS, GRUCell, LSTMCell
+from keras_transformer.recurrent.decoder import RecurrentDecoder
 from keras_transformer.recurrent.layers import FinalStates, Recurrent
+from keras_transformer.recurrent.loop import keras_loop, tensorflow_loop
 from tests.support.models import as_numpy, assert_close, normal, randomise
 
 SEGMENTS = np.array([[1, 1, 1, 2, 2, 0, 0], [1, 2, 2, 2, 2, 3, 0]])
@@ -186,3 +188,31 @@ def test_an_unknown_cell_or_direction_is_refused(arguments):
     [value] = arguments.values()
     with pytest.raises(ValueError, match=value):
         Recurrent(2, **arguments)
+
+
+@pytest.mark.parametrize("loop", [keras_loop, tensorflow_loop])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_loop_hands_its_state_from_position_to_position_and_collects_parts_of_it(loop, reverse):
+    """The state is the sum of what came and how many came; (L, B): three positions of two rows."""
+    inputs = np.array([[1.0, 10.0], [2.0, 20.0], [4.0, 40.0]], "float32")
+
+    def step(state, values):
+        return [state[0] + values[0], state[1] + 1.0, state[0]]
+
+    start = [ops.convert_to_tensor(np.array(part, "float32")) for part in ([100, 0], [0, 0], [0, 0])]
+    counts, before, sums = loop(step, start, [ops.convert_to_tensor(inputs)], (1, 2, 0), reverse)
+    order = slice(None, None, -1) if reverse else slice(None)
+    expected = np.cumsum(inputs[order], axis=0) + [100, 0]
+    assert_close(as_numpy(sums)[order], expected)
+    assert_close(as_numpy(before)[order], expected - inputs[order])
+    assert_close(as_numpy(counts)[order], [[1, 1], [2, 2], [3, 3]])
+
+
+def test_each_layer_but_the_first_has_a_mask_of_dropout_in_training_alone():
+    decoder = RecurrentDecoder(6, layers=3, dropout=0.25)
+    embedded = normal(2, 40, 6)
+    assert decoder.dropout_scales(embedded, training=False) == []
+    scales = [as_numpy(scale) for scale in decoder.dropout_scales(embedded, training=True)]
+    assert [scale.shape for scale in scales] == [embedded.shape] * 2 and (scales[0] != scales[1]).any()
+    assert_close(np.unique(np.stack(scales)), [0, 4 / 3])
+    assert RecurrentDecoder(6, layers=3).dropout_scales(embedded, training=True) == []

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.layers import LearnedPositions, SinusoidalPositions, TokenEmbedding, sinusoidal_encoding
+from keras_transformer.layers.embedding import OutputWeights, logits_by
 from tests.support.models import as_numpy, assert_close, layer_norm, normal
 from tests.support.processes import run_without_tensorflow
 
@@ -207,3 +208,20 @@ def test_the_gradient_of_a_row_that_is_read_1001_times_is_exact_under_mixed_bflo
     with np.load(tmp_path / "found.npz") as gradients:
         for of_one, gradient in zip((2.0, 1.0), gradients.values(), strict=True):  # a token's is sqrt(4)
             assert_close(gradient, [[0.0] * 4, [1001 * of_one] * 4, [0.0] * 4], atol=0, rtol=0)
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_each_sentence_may_have_logits_of_its_own_tokens(has_bias):
+    """Those of hypothesis k of sentence b are row b * K + k."""
+    states, kernel, bias = normal(6, 4, seed=1), normal(2, 4, 5, seed=2), normal(2, 5, seed=3) if has_bias else None
+    found = as_numpy(logits_by(OutputWeights(tf.constant(kernel), None if bias is None else tf.constant(bias)), states))
+    for row in range(6):
+        expected = states[row] @ kernel[row // 3] + (bias[row // 3] if has_bias else 0)
+        assert_close(found[row], expected)
+
+
+def test_learned_positions_need_at_least_one():
+    with pytest.raises(ValueError, match="max_positions must be at least 1. Received: max_positions=0"):
+        LearnedPositions(max_positions=0)
+    one = LearnedPositions(max_positions=1)
+    assert one(np.zeros((1, 1, 3), "float32"), np.zeros((1, 1), "int32")).shape == (1, 1, 3)
