@@ -123,7 +123,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*{*globals(), *__all__}]
 
 
 def _register_if_keras_is_imported() -> None:
