@@ -1,9 +1,12 @@
 """What is a list of lines, and what is refused as none."""
 
+import types
+
 import numpy as np
 import pytest
 
-from keras_transformer.batching import list_of_lines
+from keras_transformer.batching import encoded_by, list_of_lines
+from keras_transformer.errors import InputError
 from keras_transformer.text.required import PhraseReader
 
 
@@ -41,3 +44,15 @@ def test_what_has_one_text_after_another_is_a_list(lines):
 def test_a_phrase_that_is_no_string_is_named_by_its_number():
     with pytest.raises(TypeError, match="Phrase 2 must be a string. Received: None"):
         PhraseReader(None).read(["", None], 9)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, TypeError])
+def test_an_error_of_sentencepiece_that_no_text_explains_is_its_own(error):
+    def encode(texts):
+        raise error("out of order")
+
+    for texts in ("fox", ["fox", "dog"]):
+        with pytest.raises(error, match="^out of order$"):
+            encoded_by(types.SimpleNamespace(encode=encode), texts)
+    with pytest.raises(InputError, match="Text 2 has a lone surrogate"):
+        encoded_by(types.SimpleNamespace(encode=encode), ["fox", "\ud800"])

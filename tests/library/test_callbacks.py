@@ -5,10 +5,14 @@ import sys
 
 import pytest
 
+from keras_transformer import inspection
 from keras_transformer.errors import UserError
+from keras_transformer.inspection import callbacks
 from keras_transformer.inspection.attention import LONGEST
 from keras_transformer.inspection.callbacks import AttentionPictures, Inspection, SampleTranslations
 from keras_transformer.inspection.log_folder import LogFolder
+from keras_transformer.kinds import build_model
+from keras_transformer.recurrent.config import RecurrentConfig
 
 
 def test_without_matplotlib_it_is_refused_before_training(pair, monkeypatch):
@@ -55,3 +59,17 @@ def test_an_inspection_writes_after_each_epoch_to_a_folder_of_its_name_or_to_wha
     assert steps == [0, 1, 2]
     with pytest.raises(NotImplementedError):
         Inspection(log).on_epoch_end(0)
+
+
+def test_what_has_no_attention_of_its_own_has_no_pictures_of_it(pair):
+    log, tokenizer = Log(), pair[1]
+    model = build_model(RecurrentConfig(vocab_size=tokenizer.vocab_size, d_model=6))
+    AttentionPictures(model, tokenizer, [("a", "kochen"), ("hundred", "der Küche")], log).inspect(3)
+    assert [name for _, _, name in log.pictures] == [f"attention_pictures/1_memory_sentence_{n}" for n in (1, 2)]
+
+
+def test_the_callbacks_are_those_of_their_module_and_another_name_is_none():
+    for name in inspection.__all__:
+        assert getattr(inspection, name) is getattr(callbacks, name)
+    with pytest.raises(AttributeError, match="keras_transformer.inspection' has no attribute 'BleuScor'"):
+        inspection.BleuScor  # noqa: B018

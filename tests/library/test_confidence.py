@@ -163,3 +163,10 @@ def test_a_calibration_of_other_weights_does_not_count(tmp_path, caplog):
     folder.weights.write_bytes(b"weights")
     CURVE._replace(weights="of others").save(folder.calibration)
     assert calibration_of(folder) is None and "calibrate` again" in caplog.text
+
+
+def test_a_file_that_cannot_be_read_and_a_calibration_of_nothing_are_refused(tmp_path):
+    with pytest.raises(InputError, match=f"^{tmp_path} cannot be read: Is a directory.$"):
+        Calibration.load(tmp_path)
+    with pytest.raises(ValueError, match="at least one sentence"):
+        fitted([], [], "measure")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
 from keras_transformer.errors import InputError, UserError
 from keras_transformer.explainer import Explainer
+from keras_transformer.inference import Inference
 from keras_transformer.model import Transformer
 from keras_transformer.tokens import EOS
 from keras_transformer.translator import Translator
@@ -181,3 +183,10 @@ def test_a_model_in_float64_is_explained(pair):
     model.set_weights(pair[0].get_weights())
     found, expected = (Explainer(one, pair[1], OPTIONS).explain(SENTENCE) for one in (model, pair[0]))
     assert [one.text for one in found.translations] == [one.text for one in expected.translations]
+
+
+def test_a_run_is_explained_as_it_searches_unless_it_is_asked_otherwise(random_folder, tmp_path):
+    run = shutil.copytree(random_folder, tmp_path / "run")
+    Inference(search={"beam_size": 7, "length_penalty": 0.3}).save(run / "inference.json")
+    assert Explainer.load(run).options == SearchOptions(beam_size=7, length_penalty=0.3)
+    assert Explainer.load(run, SearchOptions(beam_size=2)).options == SearchOptions(beam_size=2)

@@ -10,7 +10,14 @@ import pathlib
 import pytest
 
 from keras_transformer.errors import InputError
-from keras_transformer.files import behind_links, check_replaceable, read_lines, sha256_of_folder, write_atomically
+from keras_transformer.files import (
+    behind_links,
+    check_replaceable,
+    read_lines,
+    sha256_of_folder,
+    stderr_into,
+    write_atomically,
+)
 
 
 def test_only_a_line_feed_ends_a_line_and_carriage_return_and_byte_order_mark_are_removed():
@@ -229,3 +236,20 @@ def test_a_folder_is_another_one_if_a_file_has_another_name_or_content(tmp_path)
     (tmp_path / "in" / "index").rename(tmp_path / "index")
     sums.append(sha256_of_folder(tmp_path))
     assert len(set(sums)) == 4 and sha256_of_folder(tmp_path) == sums[-1]
+
+
+def test_what_goes_to_stderr_goes_into_a_file_meanwhile_unless_there_is_no_stderr(tmp_path, monkeypatch):
+    with open(tmp_path / "errors", "w+b") as file:
+        with stderr_into(file):
+            os.write(2, b"native\n")
+        os.write(2, b"")
+        file.seek(0)
+        assert file.read() == b"native\n"
+
+        def closed(number):
+            raise OSError(errno.EBADF, "Bad file descriptor")
+
+        monkeypatch.setattr(os, "dup", closed)
+        before = os.fstat(2)
+        with stderr_into(file):
+            assert os.path.samestat(os.fstat(2), before)

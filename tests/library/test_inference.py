@@ -75,3 +75,8 @@ def test_without_a_configuration_or_with_a_damaged_one_outputs_are_text(content,
 def test_a_file_in_place_of_a_run_folder_is_no_run_of_trees(tmp_path):
     (tmp_path / "run").write_text("", encoding="utf-8")
     assert RunFolder(tmp_path / "run").inference() == Inference()
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=f"^{tmp_path} cannot be read: Is a directory.$"):
+        Inference.load(tmp_path)

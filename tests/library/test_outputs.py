@@ -1,5 +1,7 @@
 """Trees as `keras-transformer translate` writes them, and options that only one kind of outputs has."""
 
+import sys
+
 import pytest
 
 import export.__main__
@@ -7,6 +9,8 @@ from export.saved_model import SavedModel
 from keras_transformer.commands import translate as command
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.inference import Inference
+from keras_transformer.model_config import ConfigError
+from keras_transformer.outputs import outputs_of
 from keras_transformer.parsing.written import drawing, with_trees
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
@@ -158,3 +162,11 @@ def test_the_lines_whose_best_output_is_repaired_are_named_by_their_numbers(capl
     whole, broken = Translation(FLAT, -0.5), Translation("XX", -0.5)
     with_trees(["time flies ."] * 4, [[whole, broken], [broken], [], [broken, whole]], 7)
     assert [record.args[0] for record in caplog.records] == [8, 10]
+
+
+def test_to_draw_without_nltk_is_refused_with_what_installs_it(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "nltk", None)
+    with pytest.raises(ConfigError, match="--draw needs the package nltk, which is not installed: pip install nltk."):
+        outputs_of(run).check_drawn(is_one_per_line=True)
+    with pytest.raises(ConfigError, match="leave out --n-best and --scores"):
+        outputs_of(run).check_drawn(is_one_per_line=False)

@@ -247,3 +247,14 @@ def test_a_file_with_damaged_bytes_is_refused_in_one_sentence():
             assert content in flipped
             assert (found.source_spm, found.target_spm) == (parts.source_spm, parts.target_spm)
             assert found.pieces() == parts.pieces()
+
+
+@pytest.mark.parametrize("vocabulary", [b'{"a": 0}', b"[1, 2]", b'["<pad>", "<unk>", "<s>", "</s>", 5]', b'"<pad>"'])
+def test_a_vocabulary_that_is_no_list_of_strings_is_refused(vocabulary):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in ("source.spm", "target.spm"):
+            archive.writestr(name, (MARIAN / name).read_bytes())
+        archive.writestr("vocabulary.json", vocabulary)
+    with pytest.raises(TokenizerError, match="^x is not a pair .* damaged: vocabulary.json is not a list of strings"):
+        PairTokenizer.of_bytes(file.getvalue(), "x")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.tokenizer_errors import TokenizerError
+from keras_transformer.tokenizer_errors import TokenizerError, explanation
 
 SENTENCES = ["two three four five six seven"] * 9
 
@@ -32,3 +32,17 @@ def test_one_string_is_not_a_list_of_symbols(tmp_path, symbols):
 def test_blank_sentences_are_no_text(tmp_path, sentences):
     with pytest.raises(TokenizerError, match="There is no text to train a tokenizer on"):
         train_tokenizer(sentences, tmp_path / "tokenizer.model", 275)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        ("Vocabulary size too high (300). Please set it to a value <= 41.", "the largest possible size is 41."),
+        ("Vocabulary size is smaller than required_chars. 20 vs 270.", "of the training text alone need 270: ask for"),
+        ("(!sentences_.empty())", "There is no text to train a tokenizer on"),
+        ("all_chars_count > 0", "There is no text to train a tokenizer on"),
+        ("a disk is full", "SentencePiece could not train a vocabulary of 300 pieces: a disk is full"),
+    ],
+)
+def test_an_error_of_the_trainer_is_explained_in_terms_of_the_configuration(error, sentence):
+    assert sentence in explanation(error, 300)
