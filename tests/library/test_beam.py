@@ -1,11 +1,13 @@
 """Beam search over tables of probabilities that are small enough to list every output."""
 
+import types
+
 import numpy as np
 import pytest
 
-from keras_transformer.decoding.beam import beam_search
+from keras_transformer.decoding.beam import beam_search, worst_wanted
 from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.scores import NEVER, UNFINISHED
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from tests.support.models import as_numpy, assert_close
 from tests.support.tables import (
@@ -247,3 +249,29 @@ def test_a_prefix_that_the_limit_ends_is_marked():
     step, state = decoder_of([log_probs], 1)
     rules = {"limits": np.array([1], "int32"), "prefixes": np.array([[A]], "int32")}
     assert marks_of(beam_search(step, state, rules, LENGTH, SearchOptions(1), **HOW)).tolist() == [[True]]
+
+
+@pytest.mark.parametrize("positions", [(1, 2), (2, LENGTH), (LENGTH,)], ids=str)
+def test_loops_of_so_many_positions_find_the_same_for_sentences_that_end_within_them(positions):
+    tables = random_tables(12, seed=3)
+    tables[:6, :, EOS] += 9.0
+    rules, options = {"limits": np.full(12, LENGTH, "int32")}, SearchOptions(2, n_best=2)
+    whole, found = (
+        beam_search(*decoder_of(tables, 2), rules, LENGTH, options, static_shapes=True, positions=within)
+        for within in ((), positions)
+    )
+    is_done = as_numpy(found.scores)[:, 0] != UNFINISHED
+    assert found.ids.shape[2] == positions[-1] and set(is_done.tolist()) == {True, positions[-1] == LENGTH}
+    assert (as_numpy(found.scores)[~is_done] == UNFINISHED).all()
+    for ours, theirs in zip(map(as_numpy, found), map(as_numpy, whole), strict=True):
+        np.testing.assert_array_equal(
+            ours[is_done], theirs[is_done][:, :, : positions[-1]] if ours.ndim == 3 else theirs[is_done]
+        )
+
+
+def test_the_worst_wanted_score_is_that_of_the_last_output_that_is_asked_for():
+    finished = types.SimpleNamespace(scores=np.array([[-1.0, -2.0, -3.0], [-4.0, -5.0, -6.0]], "float32"))
+    state = types.SimpleNamespace(finished=finished, rules={})
+    assert [as_numpy(worst_wanted(state, n_best)).tolist() for n_best in (1, 3)] == [[-1, -4], [-3, -6]]
+    state.rules["n_best"] = np.array([3, 2], "int32")
+    assert as_numpy(worst_wanted(state, 1)).tolist() == [-3, -5]

@@ -14,9 +14,18 @@ from keras_transformer.decoding.ensemble import EnsembleDecoder
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER, UNFINISHED
 from keras_transformer.decoding.search import search
-from keras_transformer.decoding.short_vocabulary import WIDTH, ShortlistTable, over_columns, short_vocabulary
+from keras_transformer.decoding.short_vocabulary import (
+    WIDTH,
+    ShortlistTable,
+    most_columns,
+    numbers_in,
+    over_columns,
+    short_vocabulary,
+    table_for,
+)
 from keras_transformer.decoding.trace import traced_search
 from keras_transformer.kinds import build_model, incremental_decoder
+from keras_transformer.model_config import ConfigError
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.shortlist.lexicon import Lexicon
 from keras_transformer.shortlist.shortlist import Shortlist, build
@@ -254,3 +263,33 @@ def test_the_columns_are_the_union_of_the_sentences_and_no_more(count, static_sh
 
 def test_there_are_columns_for_the_whole_beam():
     assert len(short_vocabulary(table_of(random_shortlist()), SOURCES[:1], {}, 500, False).pieces) >= 500
+
+
+def test_a_table_for_all_sentences_or_for_each_gives_what_stands_at_places():
+    places = np.array([[[0, 2], [1, 1]], [[2, 2], [0, 1]]], "int32")
+    of_all, of_each = np.array([7, 8, 9], "int32"), np.array([[7, 8, 9], [10, 11, 12]], "int32")
+    assert as_numpy(numbers_in(of_all, places)).tolist() == [[[7, 9], [8, 8]], [[9, 9], [7, 8]]]
+    assert as_numpy(numbers_in(tf.constant(of_each), places)).tolist() == [[[7, 9], [8, 8]], [[12, 12], [10, 11]]]
+
+
+def test_if_too_many_columns_are_needed_every_piece_has_one_and_the_others_are_impossible():
+    shortlist, rules = random_shortlist(), {"prefixes": np.array([[5]], "int32")}
+    vocabulary = short_vocabulary(table_of(shortlist, most=0.1), SOURCES, {}, 8, True)
+    assert vocabulary.pieces is vocabulary.columns is vocabulary.fits is None
+    np.testing.assert_array_equal(as_numpy(vocabulary.bias), np.where(possible_in(shortlist), 0, np.float32(NEVER)))
+    assert vocabulary.in_columns(rules) is rules and vocabulary.in_pieces(3) == 3
+    table = table_of(shortlist)
+    always = len(shortlist.always)
+    assert most_columns(table, (None, 9)) == most_columns(table, (1000, always + 4)) == PIECES
+    assert most_columns(table, (2, always + 4)) == 8 + always
+
+
+def test_a_search_has_a_shortlist_if_it_asks_for_one(monkeypatch):
+    shortlist, checked = random_shortlist(), []
+    monkeypatch.setattr(Shortlist, "check_tokenizer", lambda self, tokenizer: checked.append(tokenizer))
+    assert table_for(SearchOptions(), shortlist, "tokenizer") is None and not checked
+    table = table_for(SearchOptions(shortlist="on"), shortlist, "tokenizer")
+    np.testing.assert_array_equal(table.lists, shortlist.table())
+    assert table.always is shortlist.always and checked == ["tokenizer"]
+    with pytest.raises(ConfigError, match="shortlist is 'on', but no shortlist was given"):
+        table_for(SearchOptions(shortlist="on"), None, "tokenizer")
