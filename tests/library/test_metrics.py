@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.losses import perplexity, token_sums
-from keras_transformer.metrics import Perplexity, TokenAccuracy
+from keras_transformer.metrics import Perplexity, TokenAccuracy, TokenMean
 from tests.support.models import assert_close, normal
 
 LABELS = np.array([[1, 2, 3, 0], [4, 0, 0, 0]], "int32")
@@ -101,3 +101,8 @@ def test_it_comes_back_from_its_config(kind, name):
     metric = kind(name="other")
     restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(metric))
     assert type(restored) is kind and restored.get_config() == metric.get_config() | {"name": "other"}
+
+
+def test_a_mean_of_tokens_has_a_value_of_its_own():
+    with pytest.raises(NotImplementedError):
+        TokenMean().update_state([[1, 0]], np.zeros((1, 2, 3), "float32"))
