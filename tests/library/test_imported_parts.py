@@ -11,6 +11,7 @@ import pytest
 from keras_transformer import saved_run
 from keras_transformer.errors import UserError
 from keras_transformer.imported import huggingface
+from keras_transformer.imported.arrays import read_safetensors
 from keras_transformer.imported.folder import import_folder, refuse_existing, write_run
 from keras_transformer.imported.huggingface import (
     POSITION_TABLES,
@@ -29,6 +30,7 @@ from keras_transformer.imported.weights import Arrays
 from keras_transformer.layers.embedding import sinusoidal_encoding
 from keras_transformer.pair_tokenizer import PairTokenizer
 from keras_transformer.tokenizer import Tokenizer, model_proto
+from tests.support.marian import huggingface_folder
 from tests.support.marian_files import safetensors
 from tests.support.runs import tokenizer_bytes
 
@@ -237,3 +239,16 @@ def test_the_positions_are_handed_on_and_so_is_what_a_search_cannot_be(tmp_path,
     for positions in (None, "marian"):
         import_folder(str(tmp_path), positions)
     assert calls == [(tmp_path, None), "checked"] * 2
+
+
+@pytest.mark.parametrize("sinusoids, note", [("tensor2tensor", huggingface.OF_TABLE), ("paper", None)])
+def test_sinusoids_that_a_file_holds_are_those_of_the_model(tmp_path, sinusoids, note):
+    folder = huggingface_folder(tmp_path / "opus-mt")
+    arrays = read_safetensors(folder / "model.safetensors")
+    held = dict.fromkeys(POSITION_TABLES, table(sinusoids, 9, 48).astype(np.float32))
+    (folder / "model.safetensors").write_bytes(safetensors(arrays | held))
+    for positions in huggingface.POSITIONS:
+        model = import_folder(folder, positions)
+        is_of_table = note and positions == huggingface.HUGGINGFACE
+        assert model.config.sinusoids == (sinusoids if is_of_table else huggingface.SINUSOIDS[positions])
+        assert model.notes == ((note,) if is_of_table else (huggingface.NOTES[positions],))
