@@ -1,5 +1,6 @@
 """The run folder: its tokenizer is the one that its weights were trained with."""
 
+import shutil
 import subprocess
 
 import pytest
@@ -8,7 +9,7 @@ from keras_transformer.model_config import ConfigError
 from keras_transformer.presets import folder_to_save
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run, load_runs
-from keras_transformer.tokenizer import train_tokenizer
+from keras_transformer.tokenizer import model_proto, train_tokenizer
 from tests.support.runs import random_run
 
 
@@ -87,3 +88,17 @@ def test_a_run_that_has_just_begun_is_no_place_for_a_preset(tmp_path):
     (tmp_path / "config.toml").touch()
     with pytest.raises(ConfigError, match="is a run folder: save the preset into another folder"):
         folder_to_save(tmp_path)
+
+
+def test_an_ensemble_has_one_tokenizer_and_at_least_one_run(random_folder, tmp_path):
+    with pytest.raises(ConfigError, match="There is no run folder to open: give one or more."):
+        load_runs([])
+    [_], tokenizer = load_runs([random_folder])
+    assert tokenizer.model_bytes == RunFolder(random_folder).tokenizer.read_bytes()
+    other = shutil.copytree(random_folder, tmp_path / "other")
+    proto = model_proto(tokenizer.model_bytes)
+    proto.pieces[-1].score -= 1
+    RunFolder(other).tokenizer.write_bytes(proto.SerializeToString())
+    RunFolder(other).keep_tokenizer_sum()
+    with pytest.raises(ConfigError, match=f"^{other} has another tokenizer than {random_folder}, so that"):
+        load_runs([random_folder, other])
