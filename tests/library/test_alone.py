@@ -13,7 +13,7 @@ from keras_transformer.decoding.short_vocabulary import ShortlistTable
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.model import Transformer, target_layers
 from keras_transformer.tokens import EOS, PAD, SPECIAL
-from tests.support.models import LIVELY, as_numpy, lively_transformer, sources
+from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
 from tests.support.tables import assert_same_hypotheses
 
 SOURCES = sources(3, 6, 7)
@@ -129,3 +129,18 @@ def test_only_self_attention_in_float32_with_heads_of_one_width_is_searched_alon
     others = {"decoder_layer": "ssru"}, {"encoder_layer": "convolutional"}, {"key_dim": 5, "value_dim": 3}
     for other in others:
         assert not AloneDecoder.is_for(IncrementalDecoder(lively_transformer(LIVELY.replace(**other))))
+
+
+@pytest.mark.parametrize("name", ["biased_gelu", "post_norm"])
+def test_the_steps_of_a_sentence_alone_have_the_logits_of_its_steps_in_a_batch(name):
+    decoder = IncrementalDecoder(lively_transformer(CONFIGS[name].replace(decoder_layers=1)))
+    alone, source_ids, parents = AloneDecoder(decoder), SOURCES[2], np.array([2, 2, 0], "int32")
+    weights, state = alone.start(ops.convert_to_tensor(source_ids), 3, 9)
+    of_batch, in_batch = decoder.step_weights(), decoder.start(source_ids[np.newaxis], 3)
+    for position, tokens in enumerate(np.array([[4, 5, 6], [7, 5, 9]], "int32")):
+        logits, state = alone.step(weights, state, ops.convert_to_tensor(tokens), position)
+        expected, in_batch = decoder.step(of_batch, in_batch, ops.convert_to_tensor(tokens[np.newaxis]), position)
+        assert_close(logits, expected, atol=1e-4)
+        assert np.ptp(as_numpy(logits), axis=0).max() > 0.01
+        state = state.of_parents(ops.convert_to_tensor(parents))
+        in_batch = in_batch.of_parents(ops.convert_to_tensor(parents[np.newaxis]))

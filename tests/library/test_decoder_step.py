@@ -67,6 +67,16 @@ def test_cached_equals_uncached(name, has_room):
     assert_close(found, all_at_once(transformer, SOURCES, ids), atol=1e-5, rtol=1e-5)
 
 
+def test_cached_equals_uncached_in_a_block_that_has_everything():
+    """LayerNorm first, biases everywhere, other widths of keys than of values, two hypotheses of each source."""
+    changes = dict(norm="pre", attention_bias=True, logits_bias=True, key_dim=5, value_dim=3, num_heads=3)
+    transformer = lively_transformer(LIVELY.replace(encoder_layers=1, decoder_layers=1, activation="gelu", **changes))
+    ids = target_ids()[:, :3]
+    found = one_by_one(transformer, SOURCES, ids)
+    assert found.std() > 0.5
+    assert_close(found, all_at_once(transformer, SOURCES, ids))
+
+
 @pytest.mark.slow
 def test_padding_of_the_source_changes_nothing():
     transformer, ids = lively_transformer(), target_ids()
