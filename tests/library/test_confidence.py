@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.confidence import (
@@ -58,6 +58,7 @@ def test_the_score_per_token_is_the_log_probability_over_the_tokens(options):
     assert score_per_token(log_probability / divisor, tokens, options) == pytest.approx(-6 / 7)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # of a busy machine, which says nothing of it
 @given(numbers, st.randoms())
 def test_isotonic_numbers_rise_keep_the_sum_and_are_the_closest(values, random):
     """Pooled neighbours are the projection on rising numbers: no step towards any rising numbers brings them closer."""
