@@ -190,3 +190,11 @@ def test_a_run_is_explained_as_it_searches_unless_it_is_asked_otherwise(random_f
     Inference(search={"beam_size": 7, "length_penalty": 0.3}).save(run / "inference.json")
     assert Explainer.load(run).options == SearchOptions(beam_size=7, length_penalty=0.3)
     assert Explainer.load(run, SearchOptions(beam_size=2)).options == SearchOptions(beam_size=2)
+
+
+def test_numbers_of_attention_have_three_decimals_and_log_probabilities_of_the_beam_four(explanation):
+    for of_kind in explanation.attention.values():
+        for of_block in of_kind:
+            np.testing.assert_array_equal(np.round(of_block, 3), of_block)
+    found = [entry["log_probability"] for entry in explanation.beam]
+    assert found == [round(value, 4) for value in found] and found != [round(value, 3) for value in found]

@@ -135,3 +135,13 @@ def test_a_mask_of_who_attends_to_whom_is_not_taken_for_a_mask_of_positions():
         mean = keras.layers.GlobalAveragePooling1D()(states)
         found, expected = keras.Model([inputs, causal], [mean, states])([STATES, SELF_MASK])
         assert_close(found, as_numpy(expected).mean(axis=1))
+
+
+@every_layer
+def test_a_layer_that_is_only_built_has_all_the_weights_that_it_is_called_with(layer_class, arguments, inputs):
+    called, built = (layer_class(**arguments, name="layer") for _ in range(2))
+    called(*inputs)
+    if "build" in vars(layer_class) or called.weights:
+        shapes = [keras.tree.map_structure(np.shape, part) for part in inputs]
+        built.build(*shapes[: len(inspect.signature(built.build).parameters)])
+    assert [(w.path, w.shape) for w in built.weights] == [(w.path, w.shape) for w in called.weights]
