@@ -73,9 +73,8 @@ def test_the_program_hands_each_command_its_arguments_and_its_name(name, as_star
 def test_folders_beside_the_package_are_inside_it_unless_python_finds_them(is_checkout, monkeypatch):
     monkeypatch.setattr(program, "is_checkout_on_path", lambda: is_checkout)
     monkeypatch.setattr(program.importlib, "import_module", lambda name: name)
-    modules = {name: command.module for name, command in COMMANDS.items()}
-    assert {module.split(".")[0] for module in modules.values()} > {"keras_transformer", "train", "export"}
-    for name, module in modules.items():
+    assert {command.module.split(".")[0] for command in COMMANDS.values()} > {"keras_transformer", "train", "export"}
+    for name, (module, *_) in COMMANDS.items():
         is_outside = is_checkout or module.split(".")[0] == "keras_transformer"
         assert program.module_of(name) == (module if is_outside else f"keras_transformer.{module}")
 
@@ -176,9 +175,11 @@ def click_command(name):
 
 
 def test_each_line_of_the_help_is_the_first_of_its_command():
-    helps = {name: click_command(name).help.splitlines()[0] for name in COMMANDS}
-    assert helps == {name: command.help for name, command in COMMANDS.items()}
-    assert max(map(len, program.help_text("keras-transformer").splitlines())) <= WIDTH
+    helps = {name: command.help for name, command in COMMANDS.items()}
+    assert helps == {name: click_command(name).help.splitlines()[0] for name in COMMANDS}
+    lines = program.help_text("keras-transformer").splitlines()
+    columns = {line.find(helps[line.split()[0]]) for line in lines if line[:2] == "  "}
+    assert max(map(len, lines)) <= WIDTH and len(columns) == 1 and -1 not in columns
 
 
 def test_every_module_that_starts_a_command_is_in_the_table():
