@@ -36,3 +36,16 @@ def test_everything_has_the_time_at_which_it_was_written(tmp_path, monkeypatch):
     folder.add("", 2, Summary(value=[Summary.Value(tag="other", simple_value=1.0)]))
     events = [event for event in read_events(event_files(tmp_path)[-1]) if event.summary.value]
     assert [(event.step, event.wall_time) for event in events] == [(1, 1e9), (2, 1e9)]
+
+
+def test_of_two_files_that_a_killed_process_left_the_newer_one_goes_on(tmp_path):
+    """A new file is whole before the old one, whose events it holds too, is removed."""
+    folder = LogFolder(tmp_path)
+    folder.write(1, {"validation/rate": 0.5})
+    folder.file.close()
+    [newer] = event_files(tmp_path)
+    older = newer.with_name(newer.name.replace(newer.name.split(".")[3], "0000000007"))
+    older.write_bytes(newer.read_bytes())
+    assert event_files(tmp_path) == [older, newer]
+    LogFolder(tmp_path).write(2, {"validation/rate": 0.25})
+    assert len(event_files(tmp_path)) == 1 and values_in(tmp_path) == [(1, "rate", 0.5), (2, "rate", 0.25)]
