@@ -75,8 +75,11 @@ def test_a_model_whose_probabilities_are_no_numbers_is_one_sentence(pair, monkey
         return Hypotheses(source_ids[:, None, :], scores, scores < -1e9)
 
     monkeypatch.setattr(compiled_search, "search", search)
-    with pytest.raises(UserError, match="Line 12 has no translation: the model's probabilities are NaN"):
-        Translator(*pair).translate(["", "the fox"], first_line=11)
+    translator = Translator(*pair)
+    for translate in (translator.translate, translator.translate_n_best):
+        for first, number in (({}, 2), ({"first_line": 11}, 12)):
+            with pytest.raises(UserError, match=f"Line {number} has no translation: the model's probabilities are NaN"):
+                translate(["", "the fox"], **first)
 
 
 def test_lines_of_more_tokens_than_were_trained_on_are_counted(echo, pair):
