@@ -110,7 +110,7 @@ def languages_of(run: RunFolder) -> Languages:
     try:
         data = tomllib.loads(run.config.read_text(encoding="utf-8-sig"))["data"]
         names = [data.get(f"{side}_language") for side in ("source", "target")]
-    except (OSError, ValueError, LookupError, AttributeError, TypeError):
+    except (OSError, ValueError, LookupError, AttributeError):
         return Languages()
     return Languages(*(name if isinstance(name, str) and name else None for name in names))
 

@@ -60,10 +60,15 @@ def test_the_card_of_a_run_that_was_scored_tells_the_hub_its_scores(tmp_path):
     assert "translates en into no" in card and "data.test, 1,000 sentences, beam 4, length penalty 0.6" in card
 
 
-@pytest.mark.parametrize("damage", [{}, {"config.toml": "[data", "scores.json": "{"}, {"scores.json": "[]"}])
+@pytest.mark.parametrize(
+    "damage",
+    [{}, *({"config.toml": text} for text in ("[data", "data = 3", "[[data]]", "other = 1", "\udcff")),
+     *({"scores.json": text} for text in ("{", "[]", "{}", '{"scores": 3}', '{"scores": [3]}', '{"scores": [{}]}',
+                                          '{"scores": [{"value": 1, "name": []}]}', "\udcff"))],
+)  # fmt: skip
 def test_the_card_of_a_run_that_says_nothing_makes_nothing_up(damage, tmp_path):
     for name, text in damage.items():
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(text, encoding="utf-8", errors="surrogateescape")
     card = card_of(tmp_path)
     assert head_of(card).keys() == {"library_name", "pipeline_tag", "tags"}
     assert "## Scores" not in card and "None" not in card
