@@ -81,3 +81,20 @@ def test_an_export_is_opened_with_what_makes_searches_fast_and_its_notices_are_n
     assert isinstance(open_quietly("folder", 7), Opened)
     assert done == ["tuned", ("folder", 7), [""]]  # the tokenizer prints at its first use
     assert logging.getLogger("absl").level == logging.ERROR
+
+
+@pytest.mark.parametrize(
+    "error", [OSError, ValueError, KeyError, lambda message: tf.errors.DataLossError(None, None, message)]
+)
+def test_a_version_that_cannot_be_loaded_is_named_with_the_first_line_of_the_reason(error, tmp_path, monkeypatch):
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "saved_model.pb").write_bytes(b"x")
+    with pytest.raises(ExportError, match=f"^{tmp_path}/1 cannot be loaded: "):
+        ExportedTranslator(tmp_path)
+
+    def load(path):
+        raise error("the reason")
+
+    monkeypatch.setattr(tf.saved_model, "load", load)
+    with pytest.raises(ExportError, match=f"^{tmp_path}/1 cannot be loaded: '?the reason'?\\.$"):
+        ExportedTranslator(tmp_path)

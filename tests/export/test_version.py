@@ -75,9 +75,14 @@ def test_litert_answers_what_it_can_and_the_graph_everything_else(few, translati
     assert list(found["translation"]) == [translation]
 
 
-def test_an_input_that_the_session_refuses_is_an_error_of_the_request(version):
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("text", np.array([["a"]], object)), ("times", np.array([b"a"], object)), ("times", np.array([None], object))],
+)
+def test_an_input_that_the_session_refuses_is_an_error_of_the_request(name, values, version):
+    inputs = texts("a") | {"times": np.array([2], np.int32), "spin": np.zeros(1, np.float32)} | {name: values}
     with pytest.raises(RequestError) as error:
-        version.run(version.signatures["serving_default"], ("translation",), {"text": np.array([["a"]], object)})
+        version.run(version.signatures["repeat"], ("repeated",), inputs)
     assert error.value.code is Code.INVALID_ARGUMENT and "\n" not in error.value.message
 
 
