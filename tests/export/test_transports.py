@@ -196,6 +196,13 @@ def test_as_many_connections_stay_open_as_there_are_requests_at_once(scheme):
     assert adapter._pool_maxsize == 7
 
 
+@pytest.mark.parametrize(
+    ("named", "is_asked"), [({}, True), ({"uses_proxy": True}, True), ({"uses_proxy": False}, False)]
+)
+def test_a_session_asks_the_proxy_of_the_environment_unless_it_must_not(named, is_asked):
+    assert RestTransport("http://h/v1/models/m", 1, Access(), **named).session.trust_env is is_asked
+
+
 @pytest.mark.parametrize("credentials", [None, "credentials"])
 @pytest.mark.parametrize("uses_proxy", [False, True])
 def test_a_channel_sends_any_size_reads_64_mib_and_asks_a_proxy_only_if_it_may(credentials, uses_proxy, monkeypatch):

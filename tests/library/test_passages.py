@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.text.passages import (
@@ -53,6 +53,49 @@ def test_a_line_and_its_marks_are_all_that_is_written_between_its_ends(tokens, d
     assert passage.rendered(line, line.text, {}) == raw
     assert "\n" not in line.text
     assert list(line.marks) == sorted(line.marks, key=lambda mark: mark.start)
+
+
+LEAVES = st.sampled_from([[Token("a", "a")], [Token("é", "é")], [Token("<br>", "", True)]])
+NESTED = st.recursive(
+    LEAVES,
+    lambda inner: st.builds(
+        lambda name, parts: [Token(f"<{name}>", "", True), *sum(parts, []), Token(f"</{name}>", "", True)],
+        st.sampled_from("bi"),
+        st.lists(inner, max_size=3),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(NESTED, max_size=4), st.data())
+def test_the_half_of_a_pair_at_an_end_is_part_of_a_sentence_that_has_the_other_half_and_no_other_mark_is(parts, data):
+    passage = Passage(tokens := sum(parts, []))
+    start = data.draw(st.integers(0, len(passage.text)))
+    end = data.draw(st.integers(start, len(passage.text)))
+    places = list(itertools.accumulate(len(token.text) for token in tokens))
+    marks = [(place, token.raw) for place, token in zip(places, tokens, strict=True) if token.is_mark]
+    marks = [(place, raw) for place, raw in marks if start <= place <= end]
+    kept = {number for number, (place, _) in enumerate(marks) if start < place < end}
+    opened, partner = [], {}
+    for number, (_, raw) in enumerate(marks):  # tags that overlap have no partners
+        if raw.startswith("</"):
+            if opened and marks[opened[-1]][1] == raw.replace("/", ""):
+                partner[number] = opened[-1]
+                partner[opened.pop()] = number
+        elif raw != "<br>":
+            opened.append(number)
+    assume(not opened and len(partner) == sum(raw != "<br>" for _, raw in marks))
+    if kept:
+        while (last := max(kept) + 1) < len(marks) and partner.get(last) in kept:
+            kept.add(last)
+        while (first := min(kept) - 1) >= 0 and partner.get(first) in kept:
+            kept.add(first)
+    line = passage.line(start, end, with_pairs=True)
+    assert [mark.raw for mark in line.marks] == [marks[number][1] for number in sorted(kept)]
+    inside = passage.line(start, end)
+    assert [mark.raw for mark in inside.marks] == [raw for place, raw in marks if start < place < end]
+    assert line.text == inside.text
 
 
 @pytest.mark.parametrize(
