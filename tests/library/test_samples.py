@@ -111,6 +111,15 @@ def test_bleu_of_references_without_four_tokens_is_no_number_that_could_be_the_b
     assert math.isnan(logs["val_bleu"]) and 0 < logs["val_chrf"] < 100
 
 
+def test_references_without_spaces_are_warned_of_unless_the_language_tells(pair, caplog):
+    pairs = [("two", "\u6211\u5f88\u559c\u6b22\u8fd9\u53ea\u9ed1\u732b\u3002")]
+    BleuScore(*pair, pairs, language="zh")
+    BleuScore(*pair, [("two", "zwei")])
+    assert not caplog.messages
+    BleuScore(*pair, pairs)
+    assert [message for message in caplog.messages if "of a script without spaces" in message]
+
+
 def test_a_score_of_nothing_is_refused(pair):
     with pytest.raises(ConfigError, match="at least one"):
         BleuScore(*pair, [])
