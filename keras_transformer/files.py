@@ -9,6 +9,7 @@ import os
 import pathlib
 import stat
 import sys
+import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
@@ -18,6 +19,10 @@ from keras_transformer.errors import InputError
 BYTE_ORDER_MARK = "\ufeff"
 DEVICES, PROCESSES = pathlib.Path("/dev"), pathlib.Path("/proc")  # whose entries no file replaces
 GZIP = b"\x1f\x8b"  # the first bytes of every gzip file
+DAMAGED_ARCHIVE = (  # what zipfile, and NumPy above it, raise for a .zip or .npz file that was changed
+    zipfile.BadZipFile, zlib.error, EOFError, ValueError, LookupError, TypeError,
+    RuntimeError,  # encrypted; NotImplementedError: packed in another way, or by a later version
+)  # fmt: skip
 COMPRESSED = {b"\xfd7zXZ\x00": "unxz", b"BZh91AY&SY": "bunzip2", b"\x28\xb5\x2f\xfd": "unzstd", b"PK\x03\x04": "funzip"}
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from keras_transformer.batching import SURROGATE, list_of_lines
 from keras_transformer.errors import first_line_of
+from keras_transformer.files import DAMAGED_ARCHIVE
 from keras_transformer.normalization import IDENTITY, NFC, NFKC, SPACE
 from keras_transformer.tokenizer import Tokenizer, TokenizerError, no_such_id, processor_of
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
@@ -169,7 +170,7 @@ def _parts(model_bytes: bytes, name: str | os.PathLike) -> tuple[bytes, bytes, l
         if not isinstance(pieces, list) or not all(isinstance(piece, str) for piece in pieces):
             raise ValueError(f"{VOCABULARY} is not a list of strings")
         _check_vocabulary(pieces)
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, RuntimeError, NotImplementedError) as error:
+    except DAMAGED_ARCHIVE as error:
         raise TokenizerError(
             f"{name} is not a pair of SentencePiece models with a vocabulary, or is damaged: {first_line_of(error)}"
         ) from None

@@ -12,6 +12,7 @@ from keras_transformer.doctor.finding import Finding, missing, note, ok
 from keras_transformer.doctor.packages import version_of
 from keras_transformer.doctor.run_records import RESTORE, records
 from keras_transformer.errors import UserError, first_line_of
+from keras_transformer.files import DAMAGED_ARCHIVE
 from keras_transformer.kinds import load_model_config
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.pair_tokenizer import open_tokenizer
@@ -117,7 +118,7 @@ def newest_checkpoint(folder: RunFolder) -> Iterator[Finding]:
     try:
         with zipfile.ZipFile(newest) as archive:
             damaged = archive.testzip()
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, *DAMAGED_ARCHIVE) as error:
         damaged = first_line_of(error)[:-1]
     if damaged:
         yield missing(

@@ -2,14 +2,13 @@
 
 import hashlib
 import os
-import zipfile
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from keras_transformer.decoding.options import ON, SearchOptions
-from keras_transformer.files import write_atomically
+from keras_transformer.files import DAMAGED_ARCHIVE, write_atomically
 from keras_transformer.model_config import ConfigError
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.shortlist.lexicon import Lexicon
@@ -67,7 +66,7 @@ class Shortlist(NamedTuple):
             shortlist.check()
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror or error}.") from None
-        except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError) as error:
+        except DAMAGED_ARCHIVE as error:
             cause = str(error).partition("\n")[0].strip("'.") or type(error).__name__
             raise ConfigError(
                 f"{path} is damaged: {cause}. Build it again with `keras-transformer shortlist`."

@@ -9,6 +9,13 @@ def cuts(content, most=200):
     return [content[:place] for place in [*places, len(content) - 1]]
 
 
+def every_flip(content):
+    """The content with the lowest or the highest bit of one byte changed, at each place."""
+    for place, byte in enumerate(content):
+        for bit in (1, 128):
+            yield content[:place] + bytes([byte ^ bit]) + content[place + 1 :]
+
+
 def flips(content, number=200):
     """The content with one other byte, at different places."""
     chance = random.Random(2)

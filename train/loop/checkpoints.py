@@ -8,15 +8,13 @@ import logging
 import os
 import pathlib
 import re
-import zipfile
-import zlib
 from typing import Any
 
 import keras
 import numpy as np
 
 from keras_transformer.errors import UserError
-from keras_transformer.files import write_atomically
+from keras_transformer.files import DAMAGED_ARCHIVE, write_atomically
 from keras_transformer.machine import processor_cores
 from keras_transformer.run_folder import CHECKPOINTS
 
@@ -229,7 +227,7 @@ def read_checkpoint(path: pathlib.Path, prefix: str = "") -> dict[str, np.ndarra
     try:
         with np.load(path) as archive:
             return {name: archive[name] for name in archive.files if name.startswith(prefix)}
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, TypeError) as error:
+    except (OSError, *DAMAGED_ARCHIVE) as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # EINVAL: damage points elsewhere
             raise CheckpointError(
                 f"{path} cannot be read: {error.strerror}. Run the same command again when it can be, or move it away "

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import pathlib
-import zipfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import InputError
+from keras_transformer.files import DAMAGED_ARCHIVE
 from keras_transformer.run_folder import CHECKPOINTS, RunFolder
 
 from ..config.recorded import load_recorded
@@ -120,7 +120,7 @@ def minutes_of(folder: RunFolder) -> float | None:
         try:
             with np.load(path) as archive:  # reads no weights
                 return json.loads(str(archive["progress"]))["seconds"] / 60
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        except (OSError, *DAMAGED_ARCHIVE):
             continue  # the next start of training names it, and goes on from the checkpoint before
     return None
 

@@ -5,10 +5,11 @@ import pathlib
 import random
 import re
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
+from keras_transformer.errors import first_line_of
+from keras_transformer.files import DAMAGED_ARCHIVE
 from keras_transformer.parsing.linear import constituents, pieces_of_labels, tagged_leaf
 
 from ...config.sources.treebank import TreebankData, sections_of
@@ -52,12 +53,13 @@ class TreebankFile(NamedTuple):
                     content = archive.read(self.member)
             else:
                 content = self.path.read_bytes()
+        except (OSError, *DAMAGED_ARCHIVE) as error:
+            raise CorpusError(f"{self.name} cannot be read: {getattr(error, 'strerror', None) or first_line_of(error)[:-1]}.") from None
+        try:
             return list(read_trees(content.decode("utf-8-sig"), self.name))
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
             raise CorpusError(f"{self.name}, line {line:,} is not UTF-8: name files of bracketed trees.") from None
-        except (OSError, RuntimeError, EOFError, zlib.error, zipfile.BadZipFile) as error:  # encrypted: RuntimeError
-            raise CorpusError(f"{self.name} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
 
 
 class TreebankSplit(Split):
@@ -140,8 +142,8 @@ def members_of(path: pathlib.Path) -> list[str]:
     try:
         with zipfile.ZipFile(path) as archive:
             return [name for name in archive.namelist() if is_of_trees(name)]
-    except (OSError, zipfile.BadZipFile) as error:
-        raise CorpusError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    except (OSError, *DAMAGED_ARCHIVE) as error:
+        raise CorpusError(f"{path} cannot be read: {getattr(error, 'strerror', None) or first_line_of(error)[:-1]}.") from None
 
 
 def by_section(data: TreebankData, files: Sequence[TreebankFile]) -> list[TreebankSplit]:
