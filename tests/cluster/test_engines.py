@@ -108,6 +108,41 @@ def test_the_defaults_of_each_signature_are_read_from_its_file(tmp_path):
     assert found["plain"] == {} and found["with"]["times"].tolist() == [2]
 
 
+@pytest.fixture
+def told(monkeypatch):
+    """What TensorFlow is told before a SavedModel is loaded."""
+    told = []
+    for room, name in (
+        (tf.config.optimizer, "set_experimental_options"),
+        (tf.config.threading, "set_intra_op_parallelism_threads"),
+        (tf.config.threading, "set_inter_op_parallelism_threads"),
+    ):
+        monkeypatch.setattr(room, name, lambda value, name=name: told.append((name, value)))
+    return told
+
+
+def test_a_graph_computes_a_batch_on_one_thread_and_as_many_batches_as_it_has(told, tmp_path, monkeypatch):
+    (tmp_path / "saved_model.pb").write_bytes(saved_model_pb2.SavedModel(meta_graphs=[{}]).SerializeToString())
+    monkeypatch.setattr(tf.saved_model, "load", lambda folder: types.SimpleNamespace(signatures={"a": folder}))
+    engine = GraphEngine(str(tmp_path), 3)
+    assert engine.has("a") and not engine.has("b")
+    assert dict(told) == {
+        "set_experimental_options": {"remapping": False},
+        "set_intra_op_parallelism_threads": 1,
+        "set_inter_op_parallelism_threads": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    "kind", [OSError, ValueError, KeyError, lambda message: tf.errors.DataLossError(None, None, message)]
+)
+def test_what_cannot_be_loaded_is_refused_in_a_sentence(kind, told, tmp_path, monkeypatch):
+    error = kind("No file.")
+    monkeypatch.setattr(tf.saved_model, "load", lambda folder: (_ for _ in ()).throw(error))
+    with pytest.raises(ClusterError, match="^The export cannot be loaded: .?No file"):
+        GraphEngine(str(tmp_path), 1)
+
+
 @pytest.mark.slow  # the process then computes with one thread
 def test_a_folder_that_is_no_saved_model_is_refused_in_a_sentence(tmp_path):
     (tmp_path / "saved_model.pb").write_bytes(b"no graph")

@@ -1,5 +1,6 @@
 """Archives with other bytes than were written: whatever is wrong with one, its reader says so, without a traceback."""
 
+import errno
 import io
 import pathlib
 import zipfile
@@ -18,7 +19,7 @@ from keras_transformer.tokenizer import TokenizerError
 from tests.support.damage import every_flip
 from train.data.corpus import CorpusError
 from train.data.sources.treebank import TreebankFile, members_of
-from train.loop.checkpoints import DamagedCheckpoint, read_checkpoint
+from train.loop.checkpoints import CheckpointError, DamagedCheckpoint, read_checkpoint
 from train.report.comparison import minutes_of
 
 
@@ -105,3 +106,19 @@ def test_every_reader_of_an_archive_names_the_file_whatever_is_wrong(read, kind,
     monkeypatch.setattr(zipfile, "ZipFile", refuse)
     with pytest.raises(READERS[read]):
         read(pathlib.Path(path))
+
+
+@pytest.mark.parametrize("read", [*READERS][:-1])
+def test_every_reader_names_what_the_file_system_says(read, tmp_path, monkeypatch):
+    path = RunFolder(tmp_path).checkpoints / "step-00000001.npz"
+    path.parent.mkdir()
+    path.write_bytes(packed(MEMBERS[0], "text"))
+
+    def refuse(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(zipfile, "ZipFile", refuse)
+    with pytest.raises(CheckpointError if read is read_checkpoint else READERS[read]) as error:
+        read(path)
+    assert read is minutes_in or "Permission denied" in str(error.value)
+    assert not isinstance(error.value, DamagedCheckpoint) or read in (minutes_in, named_by_doctor)

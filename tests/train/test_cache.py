@@ -181,6 +181,7 @@ DAMAGES = {
     "a changed count": lambda entry: flip(entry / "meta.json", -20),
     "another count": lambda entry: flip(path := entry / "meta.json", path.read_bytes().index(b'"pairs": ') + 10),
     "no meta.json": lambda entry: (entry / "meta.json").unlink(),
+    **{text: lambda entry, text=text: (entry / "meta.json").write_text(text) for text in ("{", "{}", "[]", "3")},
     "an empty folder": lambda entry: [path.unlink() for path in entry.iterdir()],
 }
 

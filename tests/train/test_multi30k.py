@@ -128,6 +128,15 @@ def assert_refused(result, folder, *parts):
     assert {name: TEXTS[name] for name in ["train.en.gz"]} == texts_in(folder)
 
 
+@pytest.mark.parametrize("error", [b"\x00" * 4, b"\xff\xff\xff\xff"])
+def test_a_gzip_file_with_other_bytes_inside_has_no_sum(error):
+    content = gzip.compress(TEXTS["train.de.gz"], mtime=0)
+    assert multi30k.sum_of_text(content) == hashlib.sha256(TEXTS["train.de.gz"]).hexdigest()
+    for place in range(2, len(content)):  # in its header, its text, its sum and its length
+        damaged = content[:place] + error + content[place + 4 :]
+        assert multi30k.sum_of_text(damaged) in (None, multi30k.sum_of_text(content))
+
+
 @pytest.mark.parametrize("way", ["server", "folder"])
 @pytest.mark.parametrize(
     ("content", "part"),

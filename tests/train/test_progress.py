@@ -1,9 +1,18 @@
 """How far a run is, by what its checkpoints hold, and what is still to come."""
 
+import errno
+
 import numpy as np
 import pytest
 
-from train.loop.checkpoints import DamagedCheckpoint, is_interim, last_progress, progress_in, read_checkpoint
+from train.loop.checkpoints import (
+    CheckpointError,
+    DamagedCheckpoint,
+    is_interim,
+    last_progress,
+    progress_in,
+    read_checkpoint,
+)
 from train.loop.progress import Progress, times_left
 
 
@@ -19,13 +28,33 @@ def test_what_comes_every_so_many_steps_and_after_the_last_is_still_to_come_as_o
     ]
 
 
-@pytest.mark.parametrize("progress", [None, "{torn", '{"step": 1}', '{"seconds": 1, "strange": 2}'])
+@pytest.mark.parametrize(
+    "progress", [None, "{torn", '{"step": 1}', '{"seconds": 1, "strange": 2}', '{"seconds": null}', "[]", "3"]
+)
 def test_of_a_checkpoint_without_progress_nothing_is_known_and_the_one_before_it_counts(tmp_path, progress):
     before, damaged = (tmp_path / f"step-0000000{step}.npz" for step in (1, 2))
     np.savez(before, progress=np.array('{"step": 1, "seconds": 2.0, "is_interim": true}'))
     np.savez(damaged, **{"progress": np.array(progress)} if progress else {"weights": np.zeros(2)})
     assert progress_in(damaged) is None and not is_interim(damaged)
     assert last_progress(tmp_path) == progress_in(before) and progress_in(before).step == 1 and is_interim(before)
+
+
+def test_a_checkpoint_that_the_file_system_refuses_is_not_passed_over(tmp_path, monkeypatch):
+    """How far the run is would otherwise be what an earlier one says."""
+    paths = [tmp_path / f"step-0000000{step}.npz" for step in (1, 2)]
+    for path in paths:
+        np.savez(path, progress=np.array('{"step": 1, "seconds": 2.0}'))
+    load = np.load
+
+    def refuse(path):
+        if path == paths[1]:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return load(path)
+
+    monkeypatch.setattr(np, "load", refuse)
+    assert progress_in(paths[1]) is None and progress_in(paths[0]).step == 1
+    with pytest.raises(CheckpointError, match=f"{paths[1]} cannot be read: Permission denied"):
+        last_progress(tmp_path)
 
 
 def test_a_run_without_an_intact_checkpoint_has_no_progress(tmp_path):

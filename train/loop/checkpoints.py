@@ -171,8 +171,8 @@ def last_progress(folder: str | os.PathLike) -> Progress | None:
     paths = sorted(pathlib.Path(folder).glob(CHECKPOINTS))
     for path in reversed(paths):
         try:
-            return progress_of(read_checkpoint(path, "progress"))
-        except (DamagedCheckpoint, ValueError, LookupError, TypeError):
+            return progress_at(path)
+        except DamagedCheckpoint:
             continue
     return None
 
@@ -180,9 +180,18 @@ def last_progress(folder: str | os.PathLike) -> Progress | None:
 def progress_in(path: pathlib.Path) -> Progress | None:
     """Return the Progress that a checkpoint holds; None if it is damaged or cannot be read."""
     try:
-        return progress_of(read_checkpoint(path, "progress"))
-    except (CheckpointError, ValueError, LookupError, TypeError):
+        return progress_at(path)
+    except CheckpointError:
         return None
+
+
+def progress_at(path: pathlib.Path) -> Progress:
+    """Return the Progress that a checkpoint holds. Raises as `read_checkpoint`, for a strange Progress too."""
+    arrays = read_checkpoint(path, "progress")
+    try:
+        return progress_of(arrays)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise DamagedCheckpoint(f"{path} is damaged: its progress cannot be read ({error}).") from None
 
 
 def progress_of(arrays: dict[str, Any]) -> Progress:
