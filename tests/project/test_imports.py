@@ -63,6 +63,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "container": "serving/Dockerfile and serving/local_server.yaml",
     "cluster_commands": "keras-transformer cluster",
     "cluster": "several processes that train as one",
+    "damaged_archives": "every reader of a .zip or .npz file",
     "decoder_kinds": "model.decoder_layer",
     "decoder_step": "decoding/step.py against the whole Transformer",
     "decoding_backends": "the search on JAX and PyTorch",
@@ -241,13 +242,7 @@ def test_the_top_level_of_train_is_its_story():
     assert {path.stem for path in (ROOT / "train").glob("*.py")} == STORY
 
 
-MIRRORS = {
-    "library": "keras_transformer",
-    "train": "train",
-    "export": "export",
-    "cluster": "cluster",
-    "benchmarks": "benchmarks",
-}
+MIRRORS = {"library": "keras_transformer"} | {room: room for room in ("train", "export", "cluster", "benchmarks")}
 
 
 def test_a_test_file_is_named_after_a_module_of_its_folder_or_has_a_subject():

@@ -246,8 +246,9 @@ def test_the_number_of_micro_batches_that_was_found_stays(folder, caplog):
     assert with_found_micro_batches(folder, configuration(folder)).training.micro_batches == 1  # not asked for
     assert not caplog.messages
     assert with_found_micro_batches(folder, asked, Worker(0, 2)) == asked  # which is refused for two workers
-    folder.config.write_bytes(b"half")
-    assert with_found_micro_batches(folder, asked) == asked and str(folder.config) in caplog.text
+    for count, content in enumerate((*DAMAGED.values(), b"[a]\nb = 4", b"[training]\nmicro_batches = [1]"), 1):
+        folder.config.unlink() if content is None else folder.config.write_bytes(content)
+        assert with_found_micro_batches(folder, asked) == asked and len(caplog.messages) == count
     (folder.checkpoints / "step-00000010.npz").unlink()
     assert with_found_micro_batches(folder, asked) == asked  # not begun
 

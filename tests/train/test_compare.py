@@ -254,8 +254,9 @@ def test_one_run_or_the_same_twice_is_one_sentence(pair):
 
 
 def test_damaged_files_are_one_sentence(pair):
-    (pair[0] / "scores.json").write_text("{", encoding="utf-8")
-    assert_one_sentence(compare_command(*pair), pair[0] / "scores.json", "damaged")
+    for content in (b"{", b"[]", b"1", b'{"step": "last"}', b"\xff"):
+        (pair[0] / "scores.json").write_bytes(content)
+        assert_one_sentence(compare_command(*pair), pair[0] / "scores.json", "damaged")
     (pair[0] / "config.toml").write_text("steps = ", encoding="utf-8")
     assert_one_sentence(compare_command(*pair), pair[0] / "config.toml", "TOML")
 

@@ -74,8 +74,11 @@ def test_a_run_stands_at_its_last_checkpoint(folder):
 
 @pytest.mark.parametrize(
     ("content", "is_damaged"),
-    [(None, False), (b"", False), (b"{", True), (b'{"step": 0, "commit": null, "changes": {}}\n', False)],
-)
+    [
+        (None, False), (b"", False), (b'{"step": 0, "commit": null, "changes": {}}\n', False),
+        *((content, True) for content in (b"{", b"\xff", b"1\n", b"[1]\n", b"{}\n", b'{"step": 0, "strange": 1}\n')),
+    ],
+)  # fmt: skip
 def test_a_damaged_history_is_kept_beside_the_new_one(tmp_path, content, is_damaged):
     folder = RunFolder(tmp_path / "run")
     folder.checkpoints.mkdir(parents=True)

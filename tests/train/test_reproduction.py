@@ -47,6 +47,14 @@ def test_there_is_none_outside_git_nor_inside_another_project(checkout, tmp_path
     assert commit(checkout) is None
 
 
+def test_a_git_that_does_not_answer_is_none(checkout, monkeypatch):
+    def wait(command, timeout, **_):
+        raise subprocess.TimeoutExpired(command, timeout)
+
+    monkeypatch.setattr(subprocess, "run", wait)
+    assert commit(checkout) is None
+
+
 def test_the_command_takes_the_configuration_of_the_page_to_a_new_run_folder(tmp_path):
     folder = run_folder(tmp_path / "my run", [Part(0, "abc", {})])
     lines = reproduction_lines(folder, TrainingConfig(seed=7))

@@ -51,7 +51,9 @@ def test_a_chief_comes_before_the_workers():
     ("wrong", "part"),
     [
         ("{", "TF_CONFIG is {: JSONDecodeError"),
-        ("[]", "it must be"),
+        *((wrong, "it must be") for wrong in ("[]", "1", "null", '"text"', '{"cluster": [], "task": 1}')),
+        *((text(jobs), "it must be") for jobs in (None, 3, ["worker"], {"worker": 3}, {"worker": None})),
+        *((json.dumps({"cluster": {"worker": TWO}, "task": task}), "it must be") for task in (None, [], "first", 0)),
         ("{}", "KeyError, 'cluster'"),
         (json.dumps({"cluster": {"worker": TWO}}), "KeyError, 'task'"),
         (text({"worker": TWO}, index="first"), "invalid literal"),

@@ -63,7 +63,7 @@ def with_found_micro_batches(folder: RunFolder, config: RunConfig, worker: Worke
         return config
     try:
         number = int(recorded_values(folder)["training.micro_batches"])
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         log.warning("%s cannot be read (%s): the number of micro-batches is found anew", folder.config, error)
         return config
     log.info(

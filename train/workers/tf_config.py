@@ -60,7 +60,7 @@ def read_cluster(text: str | None) -> Cluster:
         kind, index = str(task["type"]), whole_number(task["index"])
         addresses = {job: tuple(map(str, jobs[job])) for job in jobs}
         unknown = {*addresses, kind} - {"chief", "worker"}
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+    except (ValueError, TypeError, KeyError) as error:
         raise ConfigError(f"TF_CONFIG is {text}: {type(error).__name__}, {error}; {EXPECTED}.") from None
     if unknown:
         raise ConfigError(f"TF_CONFIG names {', '.join(sorted(unknown))}; only worker and chief are supported.")
