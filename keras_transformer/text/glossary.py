@@ -12,10 +12,12 @@ from keras_transformer.files import read_lines
 CASE, PART, REGEX, SOFT = FLAGS = ("case", "part", "regex", "soft")
 LONGEST_TERM = 1000  # characters
 LONGEST_PATTERN = 200  # characters of a regular expression
+LONGEST_WRITTEN_OUT = 10_000  # signs of one whose {n} are written out, which `regex` does: {99999999} takes all memory
 MOST_PATTERNS = 500  # regular expressions of a glossary
 PATTERN_SECONDS = 0.1  # that a regular expression may take for one line
 LINE_SECONDS = 1.0  # that all of them together may take for one line
 LETTER = re.compile(r"\w")
+SIGN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d+)(?:,\d*)?\}|.", re.DOTALL)  # of a regular expression
 
 
 class Term(NamedTuple):
@@ -204,6 +206,24 @@ def check_term(term: Term, name: str) -> None:
         raise InputError(f"{name} has the flag {unknown[0]!r}; it may have {', '.join(FLAGS)}.")
 
 
+def length_written_out(pattern: str) -> int:
+    """Return how many signs a regular expression has if what comes n times, as in (ab){n}, is written n times."""
+    lengths, last = [0], 0  # of the groups that are open
+    for sign in SIGN.finditer(pattern):
+        if sign[0] == "(":
+            lengths.append(0)
+        elif sign[0] == ")" and len(lengths) > 1:
+            last = lengths.pop()
+            lengths[-1] += last
+        elif sign[1]:
+            lengths[-1] += last * (int(sign[1]) - 1)
+            last *= int(sign[1])
+        else:
+            last = 1
+            lengths[-1] += 1
+    return sum(lengths)
+
+
 def compiled(term: Term, name: str):
     """Return the regular expression of a term. Raises InputError if it cannot be used."""
     try:
@@ -215,6 +235,11 @@ def compiled(term: Term, name: str):
     if len(term.source) > LONGEST_PATTERN:
         raise InputError(
             f"{name} has a regular expression of {len(term.source)} characters; at most {LONGEST_PATTERN} are possible."
+        )
+    if (count := length_written_out(term.source)) > LONGEST_WRITTEN_OUT:
+        raise InputError(
+            f"{name} has {term.source!r}, which repeats its signs {count:,} times; at most {LONGEST_WRITTEN_OUT:,} "
+            "times are possible: write + in place of a number."
         )
     case = 0 if CASE in term.flags else regex.IGNORECASE
     part = term.source if PART in term.flags else rf"(?<!\w)(?:{term.source})(?!\w)"

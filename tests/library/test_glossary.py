@@ -7,7 +7,7 @@ import pytest
 
 from keras_transformer.errors import InputError
 from keras_transformer.text import glossary as glossary_module
-from keras_transformer.text.glossary import Glossary, Term
+from keras_transformer.text.glossary import Glossary, Term, length_written_out
 
 
 def found(text, *terms):
@@ -57,13 +57,30 @@ def test_a_regular_expression_may_write_its_groups_into_the_target():
         ("(\tx\tregex", r"line 1 has '\(', which is no regular expression: missing \)"),
         ("(a)\t\\2\tregex", r"line 1 has '\(a\)', which is no regular expression: no such group"),
         ("a" * 201 + "\tx\tregex", r"line 1 has a regular expression of 201 characters; at most 200"),
-        ("a{99999999999999999999}\tx\tregex", r"line 1 has .*, which is no regular expression: "),
+        ("a\t\\U99999999\tregex", r"line 1 has 'a', which is no regular expression: "),
+        ("a{0,99999999999999999999}\tx\tregex", r"line 1 has .*, which is no regular expression: "),
+        (
+            "a{99999999999999999999}\tx\tregex",
+            r"line 1 has .*, which repeats its signs 99,999,999,999,999,999,999 times",
+        ),
+        (
+            "a(?:[b{9}]{101}){100}\tx\tregex",
+            r"repeats its signs 10,301 times; at most 10,000 times are possible: write",
+        ),
         ("a" * 1001 + "\tx", r"line 1 has a term of 1,001 characters; at most 1,000"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_one_sentence_with_its_line(text, message):
     with pytest.raises(InputError, match=message):
         Glossary.of_lines(text.split("\n"), "terms.tsv")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "length"),
+    [("", 0), ("ab", 2), ("a{3}b", 4), ("(ab){3}", 6), ("(a(b{2}c){3}){4}", 40), (r"\(\{9}", 4), ("[)]{2}[]{3}]", 3)],
+)
+def test_a_regular_expression_is_as_long_as_its_repetitions_written_out(pattern, length):
+    assert length_written_out(pattern) == length
 
 
 def test_comments_and_equal_lines_are_no_mistake():
