@@ -17,6 +17,7 @@ from tests.support.documents import capitals, texts_of, through
         ("<p>a <![CDATA[c]]> b</p>", ["a b"]),  # HTML reads it as a comment
         ("<p>a <code/>x</code> b</p>", ["a b"]),  # HTML ignores the slash
         ("<p>a <br/>b</p>", ["a", "b"]),
+        ("<p>a < b, 1 <2 & c</p>", ["a < b, 1 <2 & c"]),
         ("<pre>a <code>b</code> c</pre>d", ["d"]),
         ("<?php if (1 > 2) ?>a<?= f() > 2 ?>b", ["a", "b"]),
         ("<p translate>a</p><p translate='NO'>b</p><p translate='no'>c</p><p translate='yes'>d</p>", ["a", "d"]),

@@ -28,6 +28,14 @@ def test_a_sentence_may_end_where_a_span_ends_or_begins_but_not_inside():
     assert [list(undivided(text, lengths)) for lengths in ([6, 2], [3, 5], [5, 3])] == [[6, 2], [3, 5], [8]]
 
 
+@pytest.mark.parametrize("span", ["https://x.org/a!b", "www.x.org/a?B", "jo@x.org", "{a.b}", "<a title='B. C'>"])
+def test_no_sentence_ends_inside_of_a_span(span):
+    text = f"x {span} y"
+    for end in range(1, len(text)):
+        is_inside = 2 < end < 2 + len(span)
+        assert list(undivided(text, [end, len(text) - end])) == ([len(text)] if is_inside else [end, len(text) - end])
+
+
 @pytest.mark.parametrize("code", ["de", "DE", "deu", "ger", "de-AT", "de_DE", "deu_Latn"])
 def test_all_codes_of_a_language_have_its_abbreviations(code):
     text = "Am 3. Mai kam Frau Dr. Bach. Sie blieb."

@@ -30,6 +30,14 @@ def test_units_without_a_target_get_one():
         ("<source>a</source>", "<source>a</source><target>A</target>"),
         ("x\n <source>a</source>\n", "x\n <source>a</source>\n <target>A</target>\n"),
         ("<source>a</source><seg-source/>.", "<source>a</source><seg-source/><target>A</target>."),
+        ("<source>a</source> <target\n/>.", "<source>a</source> <target>A</target>."),
+        ("<source>a</source><target x='/>' />", "<source>a</source><target x='/>'>A</target>"),
+        (
+            "<source>a</source>\n <seg-source>a</seg-source>",
+            "<source>a</source>\n <seg-source>a</seg-source><target>A</target>",
+        ),
+        ("<source>a</source><x:note xmlns:x='y'/>", "<source>a</source><target>A</target><x:note xmlns:x='y'/>"),
+        ("<source>a</source> <target> \n</target>", "<source>a</source> <target>A</target>"),
     ],
 )
 def test_a_unit_gets_one_target_behind_its_source_and_nothing_else(before, after):
