@@ -94,7 +94,9 @@ def translate(
         elif files.format == LINES:
             translate_files(road_of_lines(output_lines, iter), files, batch_size, work)
         else:
-            documents = DocumentTranslator(noted(translator.translate, cut_lines), files.language)
+            documents = DocumentTranslator(
+                noted(translator.translate, cut_lines), files.language, translator.are_too_long
+            )
             translate_files(road_of_files(files, documents), files, batch_size, work)
         cut_lines.warn("export the run again with a larger --extra-length")
 

@@ -1,6 +1,5 @@
 """An export as a function from text to translations. It needs TensorFlow and tensorflow-text, but no model code."""
 
-import itertools
 import logging
 import os
 from collections.abc import Iterable
@@ -31,6 +30,7 @@ class ExportedTranslator:
         if batch_size < 1:
             raise ExportError(f"batch_size is {batch_size}; it must be at least 1.")
         self.path, self.batch_size = find_version(folder), batch_size
+        self._known: dict[str, tuple[Translation, bool]] = {}  # of the lines that `are_too_long` asked about
         try:
             self._loaded = tf.saved_model.load(str(self.path))  # owns the weights, so it must stay alive
         except (OSError, ValueError, LookupError, tf.errors.OpError) as error:
@@ -48,22 +48,36 @@ class ExportedTranslator:
         Of a line that is longer than the export reads, the beginning is translated, with a warning that names the line;
         the first of them is number `first_line`.
         """
-        lines = list_of_lines(lines)
-        results: dict[int, Translation] = {}
-        truncated: set[int] = set()
+        answers = self._answers(list_of_lines(lines))
+        self._known = {}
+        for number, (_, is_truncated) in enumerate(answers, first_line):
+            if is_truncated:
+                log.warning("line %d is longer than this export reads; only its beginning is used", number)
+        return [translation for translation, _ in answers]
+
+    def are_too_long(self, lines: Iterable[str]) -> list[bool]:
+        """Return of each line whether it is longer than the export reads.
+
+        Only the graph tells, with its translation: the next call of `translate` does not search for these again.
+        """
+        return [is_truncated for _, is_truncated in self._answers(list_of_lines(lines))]
+
+    def _answers(self, lines: list[str]) -> list[tuple[Translation, bool]]:
+        """Return the translation of each line, and whether the line was cut."""
+        known = self._known  # another thread may take a new one
+        new = [line for line in dict.fromkeys(lines) if line not in known]
 
         def translate_batch(indices: list[int]) -> None:
-            output = self._translate(text=tf.constant([lines[index] for index in indices]))
-            columns = {name: values.numpy().tolist() for name, values in output.items()}
+            texts = [new[index] for index in indices]
+            columns = {
+                name: values.numpy().tolist() for name, values in self._translate(text=tf.constant(texts)).items()
+            }
             columns["translation"] = [text.decode() for text in columns["translation"]]
-            results.update(zip(indices, translations_of(columns), strict=True))
-            of_lines = columns.get("truncated", [False] * len(indices))  # exports of the first versions have none
-            truncated.update(itertools.compress(indices, of_lines))
+            of_lines = columns.get("truncated", [False] * len(texts))  # exports of the first versions have none
+            known.update(zip(texts, zip(translations_of(columns), of_lines, strict=True), strict=True))
 
-        map_batches(translate_batch, {index: len(line) for index, line in enumerate(lines)}, self.batch_size)
-        for index in sorted(truncated):
-            log.warning("line %d is longer than this export reads; only its beginning is used", first_line + index)
-        return [results[index] for index in range(len(lines))]
+        map_batches(translate_batch, {index: len(line) for index, line in enumerate(new)}, self.batch_size)
+        return [known[line] for line in lines]
 
 
 def open_quietly(folder: str | os.PathLike, batch_size: int = BATCH_SIZE) -> ExportedTranslator:

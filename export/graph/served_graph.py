@@ -102,10 +102,10 @@ class ServedGraph(tf.Module):
         """Translate a batch of lines; a blank line has an empty translation with score 0.
 
         The graph fails if a line has no translation, since its logits are NaN or infinite.
-        Shapes: text string (B,) -> {"translation": string (B,), "score": float32 (B,), "is_cut": bool (B,)}, and with a
-        calibration "confidence": float32 (B,).
+        Shapes: text string (B,) -> {"translation": string (B,), "score": float32 (B,), "is_cut": bool (B,),
+        "truncated": bool (B,)}, and with a calibration "confidence": float32 (B,).
         """
-        ids, _ = self.encode(text, self.max_source_tokens)
+        ids, truncated = self.encode(text, self.max_source_tokens)
 
         def run(indices) -> dict:
             source_ids = padded(tf.gather(ids, indices))
@@ -124,7 +124,7 @@ class ServedGraph(tf.Module):
 
         empty = {"translation": "", "score": 0.0, "is_cut": False, **self._confidences.of_blank_line}
         nothing = {name: tf.fill(tf.shape(text), value) for name, value in empty.items()}
-        return in_slices(lengths_of(ids), run, nothing)
+        return in_slices(lengths_of(ids), run, nothing) | {"truncated": truncated}
 
     def translate(self, text, **inputs) -> dict:
         """Translate a batch of lines; each of `inputs` has one value for all lines, or one per line.

@@ -39,6 +39,7 @@ class FewSentences:
             "translation": np.array([translation.text.encode("utf-8") for translation in translations], object),
             "score": np.array([translation.score for translation in translations], np.float32),
             "is_cut": np.array([translation.is_cut for translation in translations], bool),
+            "truncated": np.zeros(len(translations), bool),  # `can_run` sees to it
             "confidence": np.array([translation.confidence for translation in translations], np.float32),
         }
         return {name: columns[name] for name in outputs}

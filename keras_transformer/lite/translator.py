@@ -23,7 +23,7 @@ from keras_transformer.lite.one_signature import one_signature
 from keras_transformer.machine import processor_cores
 from keras_transformer.model_config import ConfigError
 from keras_transformer.pair_tokenizer import open_tokenizer
-from keras_transformer.sources import encoded_lines
+from keras_transformer.sources import are_longer, encoded_lines
 from keras_transformer.tokens import PAD
 from keras_transformer.translation import Translation
 
@@ -95,6 +95,10 @@ class LiteTranslator:
                 "other weights."
             )
         return results
+
+    def are_too_long(self, lines: list[str]) -> list[bool]:
+        """Return of each line whether it has more tokens than the export reads."""
+        return are_longer(self.tokenizer, lines, self.description.max_source_tokens)
 
     def _read(self, ids: np.ndarray, scores: np.ndarray, is_cut: np.ndarray) -> list[Translation]:
         """Return the hypotheses of one sentence as Translations with different texts.

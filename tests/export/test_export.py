@@ -132,6 +132,7 @@ def test_the_signature_takes_text_and_returns_translation_score_and_whether_it_w
         "translation": (tf.string.as_datatype_enum, [-1]),
         "score": (tf.float32.as_datatype_enum, [-1]),
         "is_cut": (tf.bool.as_datatype_enum, [-1]),
+        "truncated": (tf.bool.as_datatype_enum, [-1]),
     }
 
 

@@ -5,7 +5,6 @@ import pathlib
 import shutil
 import signal
 import subprocess
-import types
 
 import pytest
 import tensorflow as tf
@@ -67,15 +66,15 @@ def test_texts_and_files_are_translated_sentence_by_sentence(served, tmp_path):
     first, second = (translation.text for translation in translator.translate(["der Küche.", "kochen."]))
     text = "der Küche.  kochen.\r\n\r\n".encode()
     assert run_translate(folder, "--paragraphs", text=text).stdout_bytes.decode() == f"{first}  {second}\r\n\r\n"
-    output = tmp_path / "out.txt"
-    assert run_translate(folder, "--output", output, text=encoded(["der Küche.", "kochen."])).exit_code == 0
+    lines, output = encoded(["der Küche.", "kochen."]), tmp_path / "out.txt"
+    assert run_translate(folder, "--output", output, text=lines).exit_code == 0
     assert output.read_text() == f"{first}\n{second}\n"
 
 
 def test_every_option_that_changes_the_output_is_recorded(tmp_path, monkeypatch):
     """So that no file is joined from the outputs of two of them."""
     works = []
-    monkeypatch.setattr(translate_command, "translator_of", lambda folder, size: types.SimpleNamespace(translate=None))
+    monkeypatch.setattr(translate_command, "translator_of", lambda folder, size: Shouting())
     monkeypatch.setattr(translate_command, "translate_files", lambda road, files, size, work: works.append(work()))
     fields = [["--format", "tsv", "--field", name] for name in ("1", "2")]
     texts = [["--format", "text"], ["--format", "text", "--language", "de"], *fields]
@@ -98,6 +97,8 @@ class Shouting:
     def translate(self, lines, first_line=1):
         return [Translation(line.upper(), -1.0, is_cut=True) for line in lines]
 
+    are_too_long = None  # not known
+
 
 @pytest.mark.parametrize(
     ("options", "output", "unit"),
@@ -117,12 +118,11 @@ def test_each_road_translates_so_many_lines_at_once_and_names_what_was_cut(
         return lambda *arguments: sizes.append(arguments[place]) or function(*arguments)
 
     def opened(folder, size):
-        sizes.append(size)
-        return Shouting()
+        return sizes.append(size) or Shouting()
 
-    def documents(translate, language):
+    def documents(translate, language, are_too_long):
         languages.append(language)
-        return DocumentTranslator(translate, "en")
+        return DocumentTranslator(translate, "en", are_too_long)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(translate_command, "export_at", pathlib.Path)

@@ -1,6 +1,7 @@
 """An export as Python opens it: each line has its own translation, and what does not translate is refused."""
 
 import logging
+import types
 
 import pytest
 import tensorflow as tf
@@ -8,6 +9,10 @@ import tensorflow as tf
 from export.graph import exported
 from export.graph.exported import ExportedTranslator, open_quietly
 from export.versions import ExportError
+from keras_transformer.lite.translator import LiteTranslator
+from keras_transformer.sources import encoded_lines
+from keras_transformer.text.documents import DocumentTranslator
+from keras_transformer.translation import Translation
 from tests.support.echo import write_echo
 
 
@@ -98,3 +103,37 @@ def test_a_version_that_cannot_be_loaded_is_named_with_the_first_line_of_the_rea
     monkeypatch.setattr(tf.saved_model, "load", load)
     with pytest.raises(ExportError, match=f"^{tmp_path}/1 cannot be loaded: '?the reason'?\\.$"):
         ExportedTranslator(tmp_path)
+
+
+def test_a_sentence_that_is_longer_than_the_export_reads_is_split_as_the_translator_splits_it(tmp_path, caplog):
+    write_echo(tmp_path / "1")
+    asked, longest = [], 12
+
+    def graph(text):
+        asked.extend(text.numpy().tolist())
+        lengths = tf.strings.length(text)
+        return {
+            "translation": tf.strings.upper(text),
+            "score": tf.zeros(tf.shape(text)),
+            "truncated": lengths > longest,
+        }
+
+    text = "One dog, two cats and three hens. Four.\n\nfive six seven  eight nine"
+    translator = ExportedTranslator(tmp_path, 2)
+    translator._translate = graph
+    document = DocumentTranslator(translator.translate, "en", translator.are_too_long).document(text)
+    of_lengths = DocumentTranslator(
+        lambda lines: [Translation(line.upper(), 0.0, is_cut=None) for line in lines],
+        are_too_long=lambda lines: [len(line) > longest for line in lines],
+    ).document(text)
+    assert document == of_lengths and document.text == text.upper()
+    assert len(asked) == len(set(asked)) and not caplog.records
+
+
+@pytest.mark.parametrize("words", range(1, 12))
+def test_a_litert_model_tells_what_it_does_not_read_as_a_whole(pair, words, caplog):
+    translator = LiteTranslator.__new__(LiteTranslator)
+    translator.tokenizer, translator.description = pair[1], types.SimpleNamespace(max_source_tokens=9)
+    line = "fox " * words
+    list(encoded_lines(pair[1], [line], 9))
+    assert translator.are_too_long([line]) == [bool(caplog.records)]

@@ -54,7 +54,7 @@ def graph(version):
 def answer(version, texts):
     signature = version.signatures["serving_default"]
     inputs = {"text": np.array([text if isinstance(text, bytes) else text.encode() for text in texts], object)}
-    return version.run(signature, ("confidence", "is_cut", "score", "translation"), inputs)
+    return version.run(signature, ("confidence", "is_cut", "score", "translation", "truncated"), inputs)
 
 
 @pytest.mark.release
@@ -63,6 +63,7 @@ def test_few_sentences_get_the_answer_of_the_graph(loaded, graph):
         ours, theirs = answer(loaded, texts), answer(graph, texts)
         assert ours["translation"].tolist() == theirs["translation"].tolist()
         assert ours["is_cut"].tolist() == theirs["is_cut"].tolist()
+        assert ours["truncated"].tolist() == theirs["truncated"].tolist()
         np.testing.assert_allclose(ours["score"], theirs["score"], atol=1e-4)
         np.testing.assert_allclose(ours["confidence"], theirs["confidence"], atol=1e-4)
         assert {name: array.dtype for name, array in ours.items()} == {n: a.dtype for n, a in theirs.items()}

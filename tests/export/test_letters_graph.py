@@ -125,6 +125,7 @@ def test_the_best_translation_of_each_line_and_nothing_for_a_blank_one(calibrati
     found = asker(LettersGraph(calibration=calibration))("serving_default", ["ab", " ", "xyxx", "abcdefgh", ""])
     assert rows(found["translation"]) == ["AB", "", "XYXX", "ABCDE", ""]  # cut to six tokens with EOS
     assert rows(found["score"]) == [-3.0, 0.0, -5.0, -6.0, 0.0] and rows(found["is_cut"]) == [False] * 5
+    assert rows(found["truncated"]) == [False] * 3 + [True, False]
     [(decoder, source_ids, options, rules, table)] = asked
     assert (decoder, options, table) == ("decoder", OPTIONS, "table")
     assert source_ids == [[*map(ord, text), EOS, *[PAD] * (5 - len(text))] for text in ("ab", "xyxx", "abcde")]
