@@ -8,7 +8,14 @@ import tensorflow as tf
 from keras_transformer.normalization import BLANK
 from keras_transformer.prefixes import GUARD
 from keras_transformer.text.placeholders import SYMBOL
-from keras_transformer.text.required import ATTACHED, HAS_SYMBOL, NO_PIECES_FOR_IT, SPACES_IN, word_edges
+from keras_transformer.text.required import (
+    ATTACHED,
+    HAS_SYMBOL,
+    MOST_TOKENS,
+    NO_PIECES_FOR_IT,
+    SPACES_IN,
+    word_edges,
+)
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import BOS, PAD, UNK
 
@@ -35,19 +42,25 @@ class GraphPhraseReader:
 
         Of phrases that are the same, the first one is kept. Shapes: texts string (B,) -> int32 RaggedTensor (B, None,
         None, None): the ways of each phrase, as in the rule `required`. The graph fails if the tokenizer has no piece
-        for a part of a phrase, if one has a placeholder, and if the phrases of a line have `most` tokens or more.
+        for a part of a phrase, if one has a placeholder, and if the phrases of a line have more than MOST_TOKENS, or
+        `most` or more.
         """
         phrases = tf.strings.split(texts, "\n")
         phrases = tf.ragged.boolean_mask(phrases, ~tf.ragged.map_flat_values(is_blank, phrases))
         words = tf.strings.strip(tf.strings.regex_replace(phrases.flat_values, SPACES_IN, " "))
-        tokens, first_tokens = self.tokens_of(words), self.encode(words)
+        tokens, first_tokens, capital_tokens = (
+            self.tokens_of(words),
+            self.encode(words),
+            self.encode(capitalised(words)),
+        )
         is_unknown = tf.reduce_any(tokens == UNK, axis=1) | (tokens.row_lengths() == 0)
         is_symbol = tf.strings.regex_full_match(words, f"(?s).*{SYMBOL.pattern}.*")
-        of_lines = phrases.with_values(ways_of(tokens, first_tokens))
+        of_lines = phrases.with_values(ways_of(tokens, first_tokens, capital_tokens))
         required = tf.ragged.boolean_mask(of_lines, phrases.with_values(is_first(tokens, phrases.value_rowids())))
         ways = tf.cast(required != BOS, tf.int32)
         counts = tf.reduce_sum(tf.reduce_max(tf.reduce_sum(ways, axis=3), axis=2), axis=1)
-        message = f"The required phrases of a line must have fewer than {most} tokens."
+        most = min(most, MOST_TOKENS + 1)
+        message = f"The required phrases of a line must have fewer than {most} tokens: give fewer or shorter ones."
         checks = [
             tf.debugging.Assert(~tf.reduce_any(is_unknown), [f"{PHRASE} {NO_PIECES_FOR_IT}", words[is_unknown][:1]]),
             tf.debugging.Assert(~tf.reduce_any(is_symbol), [f"{PHRASE} {HAS_SYMBOL}", words[is_symbol][:1]]),
@@ -69,16 +82,29 @@ class GraphPhraseReader:
         return tf.concat([inside, alone], axis=1)
 
 
-def ways_of(tokens, first_tokens):
+def capitalised(words):
+    """Return texts as they may begin a sentence, as text/occurrences.py does: string (N,) -> string (N,)."""
+    first = tf.strings.substr(words, 0, 1, unit="UTF8_CHAR")
+    size = tf.strings.length(first)
+    capital = tf.strings.upper(first, encoding="utf-8")
+    capital = tf.where(tf.strings.length(capital, unit="UTF8_CHAR") == 1, capital, first)
+    return tf.strings.join([capital, tf.strings.substr(words, size, tf.strings.length(words) - size)])
+
+
+def ways_of(tokens, first_tokens, capital_tokens):
     """Return the ways of phrases: their tokens, then BOS and those at the beginning of a text, if these differ.
 
-    Shapes: both int32 RaggedTensor (N, None) -> int32 RaggedTensor (N, None, None).
+    There a phrase may have a capital letter too. Shapes: each int32 RaggedTensor (N, None) -> int32 RaggedTensor (N,
+    None, None).
     """
-    differs = written(tokens) != written(first_tokens)
-    is_another = differs & ~tf.reduce_any(first_tokens == UNK, axis=1)
+    is_known = ~tf.reduce_any(first_tokens == UNK, axis=1)
+    is_capital = is_known & ~tf.reduce_any(capital_tokens == UNK, axis=1)
+    is_capital &= written(capital_tokens) != written(first_tokens)
+    is_another = is_capital | is_known & (written(tokens) != written(first_tokens))
     begins = tf.fill([tokens.nrows(tf.int32), 1], BOS)
-    ways = tf.ragged.stack([tokens, tf.concat([begins, first_tokens], axis=1)], axis=1)
-    return tf.ragged.boolean_mask(ways, tf.stack([tf.ones_like(is_another), is_another], axis=1))
+    at_begin = (tf.concat([begins, each], axis=1) for each in (first_tokens, capital_tokens))
+    ways = tf.ragged.stack([tokens, *at_begin], axis=1)
+    return tf.ragged.boolean_mask(ways, tf.stack([tf.ones_like(is_another), is_another, is_capital], axis=1))
 
 
 def written(tokens):

@@ -31,6 +31,20 @@ def places_of(value: str, translation: str) -> Iterator[tuple[int, int]]:
         start = translation.find(value, start + 1)
 
 
+def capitalised(text: str) -> str:
+    """Return a text as it may begin a sentence: its first letter in upper case, if that is one letter."""
+    first = text[:1].upper()
+    return first + text[1:] if len(first) == 1 else text
+
+
+def places_of_phrase(phrase: str, translation: str) -> Iterator[tuple[int, int]]:
+    """Yield where a translation has a phrase: as it is written, and at the beginning with a capital letter too."""
+    capital = capitalised(phrase)
+    if capital != phrase and translation.startswith(capital) and is_apart(translation, 0, len(capital)):
+        yield 0, len(capital)
+    yield from places_of(phrase, translation)
+
+
 def is_apart(text: str, start: int, end: int) -> bool:
     """Return whether text[start:end] is whole words, or what it would be if spaces divided its words."""
     edges = [text[place - 1 : place + 1] for place in (start, end) if 0 < place < len(text)]

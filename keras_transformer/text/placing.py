@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from keras_transformer.text.occurrences import UNSPACED, occurrences, places_of
+from keras_transformer.text.occurrences import UNSPACED, occurrences, places_of_phrase
 from keras_transformer.text.spans import AT_MOST_ONCE, TERM, Span
 
 Alignment = Sequence[tuple[int, int]]  # numbers of a word of the source and of one of the translation, from 0
@@ -105,7 +105,7 @@ def placed(source: Source, translation: str, alignment: Alignment, required: Seq
     No span replaces a phrase that is `required`.
     """
     units = units_of(translation, alignment)
-    fixed = [place for phrase in required for place in places_of(phrase, translation)]
+    fixed = [place for phrase in required for place in places_of_phrase(phrase, translation)]
     units, missing = kept(source, units, occurrences(source.spans, translation), fixed)
     if not alignment and units:
         return Placed(units, missing)

@@ -15,7 +15,9 @@ from keras_transformer.model_config import ConfigError
 from keras_transformer.normalization import SPACE, SPACES, is_blank
 from keras_transformer.prefixes import GUARD
 from keras_transformer.text.glossary import Glossary
+from keras_transformer.text.occurrences import capitalised
 from keras_transformer.text.placeholders import SYMBOL
+from keras_transformer.text.spans import PATTERNS, TAGS
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import BOS, PAD, UNK
 from keras_transformer.translation import Translation
@@ -26,6 +28,7 @@ log = logging.getLogger("keras_transformer")
 SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 LETTER = rf"[^\W{SPACELESS}]"  # of a word that ends where another character follows
 ATTACHED = rf"[{SPACELESS},.;:!?)\]}}]"  # a phrase that begins with it stands behind a word without a space
+MOST_TOKENS = 100  # of the phrases of a line: the time of their search grows with the third power
 NO_PIECES_FOR_IT = "has characters for which this model has no piece, so no translation has it: leave it out."
 HAS_SYMBOL = "has a placeholder of a protected span: leave it out."
 SPACES_IN = f"[{SPACES}]+"  # for re and for RE2
@@ -35,20 +38,24 @@ _BEGINS_INSIDE, _ENDS_IN_WORD = re.compile(LETTER), re.compile(rf".*{LETTER}\Z",
 class Phrase(NamedTuple):
     """A phrase as the tokenizer writes it, and its tokens inside a sentence.
 
-    `first_tokens`: those at the beginning of a text, if they differ, else none.
+    `first_tokens`: those at the beginning of a text, if they differ, else none. `capital_tokens`: those that it has
+    there with its first letter in upper case, if these differ, else none.
     """
 
     text: str
     tokens: tuple[int, ...]
     first_tokens: tuple[int, ...] = ()
+    capital_tokens: tuple[int, ...] = ()
 
     @property
     def most_tokens(self) -> int:
-        return max(len(self.tokens), len(self.first_tokens))
+        return max(len(self.tokens), len(self.first_tokens), len(self.capital_tokens))
 
     def ways(self) -> list[tuple[int, ...]]:
         """Return its ways in the rule `required` of a search."""
-        return [self.tokens, *([(BOS, *self.first_tokens)] if self.first_tokens else [])]
+        first = [self.first_tokens or self.tokens] if self.first_tokens or self.capital_tokens else []
+        capital = [self.capital_tokens] if self.capital_tokens else []
+        return [self.tokens, *((BOS, *tokens) for tokens in (*first, *capital))]
 
 
 Phrases = tuple[Phrase, ...]
@@ -73,16 +80,18 @@ class PhraseReader:
     def read(self, texts: Iterable[str], longest: int) -> Phrases:
         """Return the different phrases of a line; blank texts are none.
 
-        Raises InputError if there is no piece for a part of one, or if they have `longest` tokens or more.
+        Raises InputError if there is no piece for a part of one, and if they have more than MOST_TOKENS, or `longest`
+        or more.
         """
         if isinstance(texts, str):
             raise ConfigError(f"The phrases of a line are the text {texts[:60]!r}: give a list of texts per line.")
         texts = list_of_lines(texts, "Phrase")
         phrases = tuple(dict.fromkeys(self._phrase(text) for text in texts if not is_blank(text)))
-        if (count := sum(phrase.most_tokens for phrase in phrases)) >= longest:
+        most = min(longest - 1, MOST_TOKENS)
+        if (count := sum(phrase.most_tokens for phrase in phrases)) > most:
             raise InputError(
                 f"The phrases {', '.join(repr(phrase.text[:60]) for phrase in phrases[:3])} have {count} tokens; at "
-                f"most {longest - 1} are possible: give fewer."
+                f"most {most} are possible for a line: give fewer or shorter ones."
             )
         return phrases
 
@@ -98,9 +107,12 @@ class PhraseReader:
             raise InputError(f"The phrase {text[:60]!r} {NO_PIECES_FOR_IT}")
         if SYMBOL.search(text):
             raise InputError(f"The phrase {text[:60]!r} {HAS_SYMBOL}")
+        capital_tokens = self.tokenizer.encode_target(capitalised(text))
+        if UNK in first_tokens or UNK in capital_tokens or capital_tokens == first_tokens:
+            capital_tokens = []
         if first_tokens == tokens or UNK in first_tokens:
             first_tokens = []
-        return Phrase(self.tokenizer.decode(tokens).strip(), tuple(tokens), tuple(first_tokens))
+        return Phrase(self.tokenizer.decode(tokens).strip(), tuple(tokens), tuple(first_tokens), tuple(capital_tokens))
 
     def read_each(self, required: Iterable[Iterable[str]], lines: int, longest: int, first_line: int) -> list[Phrases]:
         """Return the phrases of each line. Raises ConfigError if there are not as many as lines, and as `read`."""
@@ -149,10 +161,14 @@ def word_edges(surfaces: Sequence[bytes]) -> np.ndarray:
 
 
 def has_phrase(text: str, phrase: str) -> bool:
-    """Return whether a text has a phrase that is not a part of longer words."""
+    """Return whether a text has a phrase that is not a part of longer words, whatever tags are in between.
+
+    At its beginning the first letter may be in upper case.
+    """
     begin = rf"(?<!{LETTER})" if _BEGINS_INSIDE.match(phrase) else ""
     end = rf"(?!{LETTER})" if _ENDS_IN_WORD.match(phrase) else ""
-    return re.search(begin + re.escape(phrase) + end, text) is not None
+    either = rf"(?:{begin}{re.escape(phrase)}|\A{re.escape(capitalised(phrase))}){end}"
+    return any(re.search(either, each) for each in (text, PATTERNS[TAGS].sub("", text)))
 
 
 def with_missing(

@@ -7,13 +7,14 @@ import sentencepiece
 import tensorflow as tf
 
 from export.graph.forbidden import read_forbidden
-from export.graph.phrases import GraphPhraseReader, LineRules, check_not_forbidden, is_first
+from export.graph.phrases import GraphPhraseReader, LineRules, capitalised, check_not_forbidden, is_first
 from export.graph.served_graph import ServedGraph
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.errors import InputError
 from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.prefixes import NO_ENDING
-from keras_transformer.text.required import PhraseReader
+from keras_transformer.text import occurrences
+from keras_transformer.text.required import MOST_TOKENS, PhraseReader
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from keras_transformer.translator import Translator
@@ -58,10 +59,29 @@ def test_phrases_have_fewer_tokens_than_the_most(pair):
     count = sum(phrase.most_tokens for phrase in phrases)
     assert reader.read(texts, count + 1) == phrases
     graph_reader.read(tf.constant(["\n".join(texts)]), count + 1)
-    with pytest.raises(InputError, match=f"have {count} tokens; at most {count - 1} are possible"):
-        reader.read(texts, count)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=f"must have fewer than {count} tokens"):
-        graph_reader.read(tf.constant(["\n".join(texts)]), count)
+    a_long_one = "a " * MOST_TOKENS
+    assert reader.read([a_long_one], 999)[0].most_tokens == MOST_TOKENS
+    for refused, number, most in ((texts, count, count), ([a_long_one, "a"], MOST_TOKENS + 1, 999)):
+        with pytest.raises(
+            InputError, match=f"have {number} tokens; at most {number - 1} are possible for a line: give"
+        ):
+            reader.read(refused, most)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"must have fewer than {number} tokens: give fewer"):
+            graph_reader.read(tf.constant(["\n".join(refused)]), most)
+
+
+def test_a_graph_writes_the_capital_letter_of_a_phrase_that_python_writes(pair):
+    letters = [chr(code) for code in range(33, 0x530) if not 0xD800 <= code < 0xE000]
+    texts = [f"{letter}x" for letter in letters] + ["", "a", "\U00010428x"]
+    assert [text.decode() for text in capitalised(tf.constant(texts)).numpy()] == list(
+        map(occurrences.capitalised, texts)
+    )
+    phrases = ["a", "the fox", "A", "(the", "1 a", "h"]
+    graph_reader = GraphPhraseReader(pair[1], graph_tokenizer(pair[1].model_bytes).encode_target)
+    read = PhraseReader(pair[1]).read(phrases, 50)
+    assert graph_reader.read(tf.constant(["\n".join(phrases)]), 50).to_list() == [list(map(ways_of, read))]
+    assert [pair[1].decode(ways_of(phrase)[2][1:]) for phrase in read[:2]] == ["A", "The fox"]
+    assert read[2].capital_tokens == ()
 
 
 @pytest.mark.slow

@@ -235,6 +235,7 @@ def test_without_spaces_a_sentence_is_one_word_and_nothing_is_lost():
     [
         ((), "{x} IS HERE"),
         (("NAME",), "NAME {x} IS HERE"),
+        (("nAME",), "NAME {x} IS HERE"),  # at the beginning a capital letter counts as a small one
         (("NAME IS",), "NAME IS {x} HERE"),
         (("NAME IS", "IS HERE"), "NAME IS HERE {x}"),
         (("AM",), "{x} IS HERE"),

@@ -33,16 +33,19 @@ NO_WORDS, SUFFIX_B = np.zeros((2, VOCABULARY), bool), np.zeros((2, VOCABULARY), 
 SUFFIX_B[:, B] = SUFFIX_B[1, A] = True  # B goes on with the word that A begins
 
 
-def rule_of(sentences, first=None):
-    """The rule `required`; `first` has the other tokens of some phrases at the beginning of an output."""
-    phrases = [[Phrase("", each, (first or {}).get(each, ())) for each in of_line] for of_line in sentences]
-    return rule_of_required(phrases)
+def rule_of(sentences, first=None, capitals=None):
+    """The rule `required`; `first` has the other tokens of some phrases at the beginning of an output, `capitals` those
+    with a capital letter there."""
+    others = first or {}, capitals or {}
+    return rule_of_required(
+        [[Phrase("", each, *(of.get(each, ()) for of in others)) for each in of_line] for of_line in sentences]
+    )
 
 
-def outputs(tables, beam_size, required, word_edges=NO_WORDS, static=False, first=None, **rules):
+def outputs(tables, beam_size, required, word_edges=NO_WORDS, static=False, first=None, capitals=None, **rules):
     """Every sentence's outputs as a list of (score, tokens), best first."""
     rules = {name: np.full(len(tables), rule, "int32") for name, rule in ({"limits": LENGTH} | rules).items()}
-    rules |= {"required": rule_of(required, first), "word_edges": word_edges}
+    rules |= {"required": rule_of(required, first, capitals), "word_edges": word_edges}
     options = SearchOptions(beam_size, 0.0, n_best=beam_size)
     found = beam_search(*decoder_of(tables, beam_size), rules, LENGTH, options, static_shapes=static)
     pairs = zip(as_numpy(found.ids), as_numpy(found.scores), strict=True)
@@ -96,6 +99,37 @@ def test_a_phrase_may_begin_an_output_with_the_tokens_that_it_has_there(phrases,
             tokens for _, tokens in ranked_outputs(table, 0.0) if is_right(tokens)
         ]
         assert is_right(greedy[0][1])
+
+
+@pytest.mark.parametrize("phrases", [[(A,)], [(A, B)], [(A,), (B, B)]])
+@pytest.mark.parametrize("capital", [(B,), (B, A)])
+def test_a_phrase_may_begin_an_output_with_a_capital_letter_and_nowhere_else(phrases, capital):
+    capitals, tables = {phrases[0]: capital}, random_tables(8)
+
+    def is_right(tokens):
+        has_first = has(tokens, phrases[0]) or tokens[: len(capital)] == capital
+        return has_first and all(has(tokens, each) for each in phrases[1:])
+
+    wide, narrow = (outputs(tables, beam_size, [phrases] * 8, capitals=capitals) for beam_size in (WIDE, 1))
+    for table, found, greedy in zip(tables, wide, narrow, strict=True):
+        assert [t for _, t in found] == [t for _, t in ranked_outputs(table, 0.0) if is_right(t)]
+        assert is_right(greedy[0][1])
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "is_there"),
+    [
+        ("Zwei Hunde", "zwei", True),
+        ("Zweier Hunde", "zwei", False),
+        ("Die Zwei", "zwei", False),
+        ("zwei Hunde", "Zwei", False),
+        ("<b>Zwei</b> Hunde", "zwei", True),
+        ("Ein <b>roter</b> Hund", "roter Hund", True),
+        ("SSo", "\u00dfo", False),  # its capital form is two letters
+    ],
+)
+def test_a_text_has_a_phrase_whatever_tags_it_has_and_at_its_beginning_with_a_capital_letter(text, phrase, is_there):
+    assert has_phrase(text, phrase) == is_there
 
 
 @pytest.mark.parametrize("rules", [{}, {"no_repeat_ngram_sizes": 1}, {"min_lengths": LENGTH}])
