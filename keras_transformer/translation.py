@@ -13,7 +13,9 @@ class Translation(NamedTuple):
     export or a server translated. is_cut: whether the longest output that is allowed ended it, though the model would
     have continued it; None if an export that does not tell translated it. unplaced: protected spans (text/spans.py)
     that are missing in the text; the text has the others, and `ids` are what the model wrote. confidence: how likely it
-    is good, from 0 to 1, by the measure that the run's calibration.json names; None without one.
+    is good, from 0 to 1, by the measure that the run's calibration.json names; None without one. is_forced: whether
+    required phrases made it far less probable than the translation without them (text/required.py): then it hardly
+    makes sense.
     """
 
     text: str
@@ -22,6 +24,7 @@ class Translation(NamedTuple):
     is_cut: bool | None = False
     unplaced: tuple[str, ...] = ()
     confidence: float | None = None
+    is_forced: bool = False
 
 
 # Of an export's signature serving_default. Older ones lack the third; those of runs without a calibration the last.

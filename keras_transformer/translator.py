@@ -43,7 +43,7 @@ from keras_transformer.text.forbidden import Sequences, search_without, warn_of_
 from keras_transformer.text.glossary import Glossary
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.protected import Abilities, translate_protected
-from keras_transformer.text.required import PhraseReader, Phrases, check_not_forbidden, with_missing
+from keras_transformer.text.required import PhraseReader, Phrases, check_not_forbidden, with_forced, with_missing
 from keras_transformer.text.spans import Protection
 from keras_transformer.text.terms import check_soft
 from keras_transformer.tokenizer import Tokenizer
@@ -247,9 +247,9 @@ class Translator:
         if self.trained_tokens is not None:
             self.longer_than_trained += sum(len(ids) > self.trained_tokens for ids in encoded)
 
-        def search(numbers: list[int], sequences: list[Sequences]) -> list[list[Translation]]:
-            asked = [Asked(prefixes[n], tokens, phrases[n]) for n, tokens in zip(numbers, sequences, strict=True)]
-            return self._search_ids([encoded[number] for number in numbers], asked)
+        def search(rows: list[int], without: list[Sequences], must: list[Phrases] = phrases) -> list[list[Translation]]:
+            asked = [Asked(prefixes[n], tokens, must[n]) for n, tokens in zip(rows, without, strict=True)]
+            return self._search_ids([encoded[row] for row in rows], asked)
 
         results = search_without(search, len(lines), forbidden, self.tokenizer.decode)
         if lost := [number for number, translations in enumerate(results) if not translations]:
@@ -257,7 +257,7 @@ class Translator:
                 f"Line {first_line + lost[0]} {NAN_PROBABILITIES} Take an earlier checkpoint, or train again at a "
                 "lower learning rate."
             )
-        return results
+        return with_forced(results, phrases, self.options, search)
 
     def _search_ids(self, sources: list[list[int]], asked: list[Asked]) -> list[list[Translation]]:
         blank = Translation("", 0.0, confidence=self._confidence(0.0, 0))

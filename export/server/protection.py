@@ -43,6 +43,7 @@ GLOSSARY = Input(
 INPUTS = (PROTECT, KEEP, GLOSSARY)
 UNPLACED = "unplaced"  # an output: spans and required phrases that are missing in a translation, one per line
 REMAINING = "remaining"  # an output: forbidden phrases that are in a translation all the same, one per line
+FORCED = "is_forced"  # an output: whether required phrases made a translation improbable (forced.py)
 OF_PHRASES = (UNPLACED, REMAINING)
 READ_FROM = ("translations", "alignments")  # outputs of the graph
 GLOSSARIES_KEPT = 32  # that were read last
@@ -67,10 +68,11 @@ def with_protection(signature: Signature) -> Signature:
 
 
 def answered(names: tuple[str, ...], inputs: Arrays, is_named: bool) -> tuple[str, ...]:
-    """Return the outputs that are answered: UNPLACED and REMAINING only if named, or if something is asked."""
+    """Return the outputs that are answered: UNPLACED, REMAINING and FORCED only if named, or if something is asked."""
     if is_named:
         return names
     idle = {UNPLACED} if not is_asked(inputs, *INPUTS, REQUIRED) else set()
+    idle |= {FORCED} if not is_asked(inputs, REQUIRED) else set()
     idle |= {REMAINING} if not is_asked(inputs, FORBIDDEN) else set()
     return tuple(name for name in names if name not in idle)
 

@@ -203,26 +203,34 @@ def groups(lines: Iterable[str], are_awaited: Callable[[], bool], batch_size: in
 
 
 class CutLines:
-    """Remembers the lines, or other units, whose translation ended at its limit, and warns of them in the end."""
+    """Remembers the lines, or other units, whose translation ended at its limit, and warns of them in the end.
+
+    It warns of those too that required phrases made improbable.
+    """
 
     def __init__(self, unit: str = "line"):
-        self.unit, self.numbers = unit, []
+        self.unit, self.numbers, self.forced = unit, [], []
 
     def note(self, outputs: Iterable[Sequence[Translation]], first_line: int) -> None:
         """Remember which of these lines, the first of which has this number, have a translation that was cut."""
         for number, translations in enumerate(outputs, first_line):
             if any(translation.is_cut for translation in translations):
                 self.numbers.append(number)
+            if any(translation.is_forced for translation in translations):
+                self.forced.append(number)
 
     def warn(self, advice: str) -> None:
         """Log how many lines there are, and the numbers of the first ones."""
-        if self.numbers:
-            first = ", ".join(map(str, self.numbers[:CUT_LINES_NAMED]))
-            more = ", ..." if len(self.numbers) > CUT_LINES_NAMED else ""
-            log.warning(
-                "translations that were cut at their limit, and may lack their end: %d (%s numbers: %s%s); %s",
-                len(self.numbers), self.unit, first, more, advice,
-            )  # fmt: skip
+        for numbers, what, to_do in (
+            (self.numbers, "were cut at their limit, and may lack their end", advice),
+            (self.forced, "required phrases were forced on, and may make no sense", "give other forms of them"),
+        ):
+            if numbers:
+                first = ", ".join(map(str, numbers[:CUT_LINES_NAMED]))
+                more = ", ..." if len(numbers) > CUT_LINES_NAMED else ""
+                log.warning(
+                    "translations that %s: %d (%s numbers: %s%s); %s", what, len(numbers), self.unit, first, more, to_do
+                )
 
 
 def output_line(translation: Translation, with_score: bool, with_confidence: bool = False) -> str:

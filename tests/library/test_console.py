@@ -269,6 +269,14 @@ def test_lines_with_a_translation_that_was_cut_are_counted_and_named(caplog):
     assert ": 10 (line numbers: 3, 5, 6, 7, 8, 9, 10, 11, 12, 13)" in ten
     assert ": 2 (line numbers: 3, 5)" in few and few.endswith("raise it")
     assert ": 22 (line numbers: 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, ...)" in many
+    caplog.clear()
+    lines = CutLines("sentence")
+    lines.note([[whole], [whole, Translation("a", -1.0, is_forced=True)], [cut]], 4)
+    lines.warn("raise it")
+    assert [
+        f"({numbers})" in message
+        for numbers, message in zip(("sentence numbers: 6", "sentence numbers: 5"), caplog.messages, strict=True)
+    ] == [True, True] and "required phrases were forced on" in caplog.messages[1]
 
 
 @pytest.mark.parametrize(("score", "confidence"), [(False, False), (True, False), (False, True), (True, True)])

@@ -16,7 +16,16 @@ from keras_transformer.errors import UserError
 from keras_transformer.model import Transformer
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.placeholders import symbols_of
-from keras_transformer.text.required import Phrase, PhraseReader, has_phrase, rule_of_required, with_missing, word_edges
+from keras_transformer.text.required import (
+    Phrase,
+    PhraseReader,
+    has_phrase,
+    loss_allowed,
+    rule_of_required,
+    with_forced,
+    with_missing,
+    word_edges,
+)
 from keras_transformer.text.spans import Protection
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.tokens import BOS, EOS
@@ -152,6 +161,25 @@ def translator(tmp_path_factory):
     )
     options = SearchOptions(beam_size=2, n_best=2, extra_length=3, temperature=2.0, seed=1)
     return Translator(Transformer(config), tokenizer, options)
+
+
+def test_a_translation_is_forced_if_phrases_make_it_less_probable_than_they_may():
+    phrases = [(Phrase("red hen", (A,)), Phrase("fox", (B,)))] * 3 + [(), (Phrase("犬", (A,)),)]
+    allowed, asked = 3 * loss_allowed(["a"]), []
+
+    def of(*log_probs):
+        return [Translation("", log_prob / 2, (A, B, A, EOS)) for log_prob in log_probs]
+
+    def search(rows, sequences, without):
+        asked.append(rows)
+        assert sequences == [()] * len(rows) and without == [()] * 5
+        return [of(-2.0) for _ in rows]
+
+    results = [of(-2.5 - allowed, -1.0), of(-1.5 - allowed), of(-allowed / 2), of(-99.0), [Translation("", 0.0)]]
+    options = SearchOptions(length_penalty=0.5, length_normalization="tokens")  # 2 of four tokens
+    found = with_forced(results, phrases, options, search)
+    assert [[each.is_forced for each in of_line] for of_line in found] == [[True, False], *[[False]] * 4]
+    assert asked == [[0, 1]] and [[each._replace(is_forced=False) for each in line] for line in found] == results
 
 
 LINES = ["the fox {a} sees {b}", "", "the dog", "a hen", "the fox"]
