@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from keras_transformer.text.marks import paired, with_signs
+from keras_transformer.text.tag_marks import kinds
 
 
 class Token(NamedTuple):
@@ -205,11 +206,23 @@ def candidates_of(text: str, mark: Mark, translation: str) -> Sequence[tuple[int
         return spaces + [
             (i, i) for i in range(1, len(translation)) if all(map(is_unspaced, translation[i - 1 : i + 1]))
         ]
+    sides = kind_of(before), kind_of(after)
+    if {"(", '"'} & set(sides) or sides[0] not in ("a", " "):  # between the same punctuation, if there is any
+        alike = [i for i in everywhere[1:] if (kind_of(translation[i - 1]), kind_of(translation[i : i + 1])) == sides]
+        if alike:
+            return [(i, i) for i in alike]
     if before.isspace():
         return [(i, i) for i in everywhere if i == 0 or translation[i - 1].isspace()]
     if not after.isalnum():
-        return [(i, i) for i in everywhere if is_end_of_word(translation, i)]
+        ends = [i for i in everywhere if is_end_of_word(translation, i)]
+        of_letters = [i for i in ends if before.isalnum() and not after.isspace() and translation[i - 1 : i].isalnum()]
+        return [(i, i) for i in of_letters or ends]  # of a word without its punctuation
     return [(i, i) for i in everywhere]
+
+
+def kind_of(character: str) -> str:
+    """Return a sign for a character, the same for all letters, all brackets, all white space and so on; "" for none."""
+    return "a" if character.isalnum() else " " if character.isspace() else "".join(kinds(character))
 
 
 def is_end_of_word(text: str, place: int) -> bool:

@@ -28,6 +28,20 @@ def test_what_a_model_reads(html, texts):
     assert texts_of("html", html) == texts and through("html", html, str) == html
 
 
+@pytest.mark.parametrize("pair", ["()", '""', "„“", "«»", "「」", "[]"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see <b>(w)</b>. So", "see (<b>w</b>).", "see <b>(w</b>).", "see (<b>w)</b>.", "see <b>(<i>w</i>)</b>. So",
+        "<i>(w)</i>, (<b>v</b>)!", "see (w)<br>.",
+    ],
+)  # fmt: skip
+def test_tags_that_keep_their_place_in_proportion_stand_between_the_same_punctuation(text, pair):
+    text = f"<p>{text.translate({ord('('): pair[0], ord(')'): pair[1]})}</p>"
+    assert through("html", text, lambda line: line.replace("w", "WWWWW")) == text.replace("w", "WWWWW")
+    assert through("html", text, lambda line: line.replace("w", "W W")) == text.replace("w", "W W")
+
+
 def test_a_translation_is_written_as_html():
     assert through("html", "<p>a</p>", lambda text: '1\xa0< "2" &') == '<p>1&nbsp;&lt; "2" &amp;</p>'
 

@@ -141,7 +141,7 @@ def test_a_tag_at_the_beginning_of_a_line_stays_there():
 
 def test_where_a_mark_may_stand_is_decided_by_the_characters_beside_it():
     tag, wide = Mark(1, 0, "<b>"), Mark(1, 0, "\n")
-    assert candidates_of("I, x", tag, "A, b") == [(1, 1), (2, 2), (4, 4)]  # at an end of a word
+    assert candidates_of("I, x", tag, "A, b") == [(1, 1), (4, 4)]  # at an end of a word, without its comma
     assert candidates_of(" a", tag, "A, b") == [(0, 0), (3, 3)]  # at the beginning of one
     assert candidates_of("ab", tag, "xy") == [(0, 0), (1, 1), (2, 2)]
     assert candidates_of("ab", wide, "x y") == [(1, 2)]
