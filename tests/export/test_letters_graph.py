@@ -124,8 +124,8 @@ def rows(values):
 def test_the_best_translation_of_each_line_and_nothing_for_a_blank_one(calibration, asked):
     found = asker(LettersGraph(calibration=calibration))("serving_default", ["ab", " ", "xyxx", "abcdefgh", ""])
     assert rows(found["translation"]) == ["AB", "", "XYXX", "ABCDE", ""]  # cut to six tokens with EOS
-    assert rows(found["score"]) == [-3.0, 0.0, -5.0, -6.0, 0.0] and rows(found["is_cut"]) == [False] * 5
-    assert rows(found["truncated"]) == [False] * 3 + [True, False]
+    assert rows(found["score"]) == [-3.0, 0.0, -5.0, -6.0, 0.0]
+    assert not any(found["is_cut"]) and found["truncated"].tolist() == [*[False] * 3, True, False]
     [(decoder, source_ids, options, rules, table)] = asked
     assert (decoder, options, table) == ("decoder", OPTIONS, "table")
     assert source_ids == [[*map(ord, text), EOS, *[PAD] * (5 - len(text))] for text in ("ab", "xyxx", "abcde")]
@@ -247,15 +247,15 @@ class Model:
 
 @pytest.fixture
 def parts(monkeypatch):
-    for name in ("graph_tokenizer", "GraphPrefixReader", "GraphPhraseReader", "incremental_decoder", "ForcedDecoder"):
-        monkeypatch.setattr(served_graph, name, lambda *given: types.SimpleNamespace(encode_target=None))
-    return types.SimpleNamespace(model_bytes=b"", pieces=lambda: [])
+    for name in ("graph_tokenizer", "GraphPrefixReader", "GraphPhraseReader", "ForcedDecoder", "prepared_decoder"):
+        monkeypatch.setattr(served_graph, name, lambda *given: type("Part", (tuple,), {"encode_target": None})("ab"))
+    return types.SimpleNamespace(model_bytes=b"", pieces=list)
 
 
 @pytest.mark.parametrize(("limit", "longest"), [(None, 10), (12, 10), (7, 7)])
 def test_an_output_has_room_for_the_longest_source_and_more_but_no_more_than_positions(limit, longest, parts):
     served = ServedGraph(Model(position_limit=limit), parts, OPTIONS, LONGEST)
-    assert served.longest_output == longest and served.alignment_layer == 2
+    assert (served.longest_output, served.alignment_layer) == (longest, 2)
     assert {each.name: each.highest for each in served._inputs}["max_length"] == longest
     assert list(served.weights) == ["a/weight"] and not served._confidences.of_nothing
 
