@@ -13,8 +13,8 @@ from tests.support.longest import Longest, file_of, longest_files
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-# The tests compile much and run little: compiling without optimization takes half the time. test_killed.py and the
-# processes of other backends compile as users do.
+# The tests compile much and run little: compiling without optimization takes half the time. test_killed.py and
+# test_stock_fit_backends.py compile as users do.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 # fixtures whose tests belong to a tier: those that train or export, the browser, and a cluster of Spark

@@ -27,7 +27,7 @@ def on_tensorflow():
 
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 def test_another_backend_fits_evaluates_saves_and_loads_as_tensorflow_does(backend, tmp_path):
-    run_on_backend(backend, SCRIPT, tmp_path)
+    run_on_backend(backend, SCRIPT, tmp_path, XLA_FLAGS="")  # compiled as users do
     logits, history = on_tensorflow()
     with np.load(tmp_path / "found.npz") as found:
         np.testing.assert_allclose(found["logits"], logits, atol=2e-3)

@@ -116,12 +116,16 @@ def start_workers(arguments, logs):
 
 # another backend
 
+# Almost every operation of JAX runs once and is compiled before: so XLA takes a third of the processor time
+XLA_FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 
-def run_on_backend(backend, script, path):
+
+def run_on_backend(backend, script, path, **environment):
     """Run `script`, which writes `path`, its argument, under another Keras backend. Returns what it prints."""
     if importlib.util.find_spec(backend) is None:
         pytest.skip(f"{backend} is not installed: pip install -r requirements-peers.txt")
-    process = python("-c", script, path, KERAS_BACKEND=backend, JAX_PLATFORMS="cpu", XLA_FLAGS="")
+    environment = {"KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": XLA_FLAGS} | environment
+    process = python("-c", script, path, **environment)
     assert process.returncode == 0, process.stderr[-2000:]
     return process.stdout
 
