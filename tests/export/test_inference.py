@@ -152,7 +152,7 @@ def by_grpc(dispatcher, method, model):
 def test_both_apis_say_of_the_method_that_was_asked_that_it_is_not_answered(api, method):
     version = types.SimpleNamespace(number=7, definitions=DEFINITIONS)
     dispatcher = Dispatcher(Models([types.SimpleNamespace(name="mine", version={7: version}.get)]), ServerOptions())
-    with pytest.raises(RequestError, match=f"answers Predict, and not {method}") as error:
+    with pytest.raises(RequestError, match=rf"answers Predict, and not {method}\.$") as error:
         asyncio.run(api(dispatcher, method, "mine"))
     assert error.value.code is Code.UNIMPLEMENTED
     with pytest.raises(RequestError) as error:

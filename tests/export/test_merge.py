@@ -165,4 +165,5 @@ def test_only_zeros_that_loops_alone_read_are_made_in_each_call():
         assert (shape.type, value.type) == (schema.TensorType.INT32, filled.type) and filled.buffer == 0
         assert model.buffers[value.buffer].data.tobytes() == bytes(4) and list(value.shape) == []
     assert [code.builtinCode for code in model.operatorCodes].count(CODES["FILL"]) == 1
+    assert [code.deprecatedBuiltinCode for code in model.operatorCodes].count(CODES["FILL"]) == 1  # for older readers
     assert [main.tensors[number].buffer for number in (3, 4, 5)] == [2, 2, 2]
