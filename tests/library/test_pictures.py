@@ -272,6 +272,7 @@ def test_panels_their_labels_and_the_bar_lie_apart_and_each_text_beside_what_it_
     for (layer, head), (row, column) in corners.items():
         assert places[f"head {head + 1}"][1] == column and row - 1 < places[f"layer {layer + 1}"][0] < row
     row, column = corners[0, 0]
+    assert bar == row and column_of_bar > grid.corner(0, grid.heads)[1]
     assert [places[text][0] for text in rows] == [row + number + 0.5 for number in range(grid.queries)]
     assert [places[text][1] for text in columns] == [column + number + 0.5 for number in range(grid.keys)]
     assert all(column - 1 < places[text][1] < column for text in [*rows, "layer 1"])
