@@ -23,7 +23,7 @@ class Prepared(tf.saved_model.experimental.TrackableResource):
 
     Args:
         compute: function of nothing -> a tensor of variables alone.
-        name: of its variable in a session, which no other has.
+        name: of its variable in an export, which no other of the export has.
     """
 
     def __init__(self, compute: Callable[[], Any], name: str):
@@ -34,11 +34,14 @@ class Prepared(tf.saved_model.experimental.TrackableResource):
         self._initialize()
 
     def _create_resource(self):
-        is_of_session = not (tf.executing_eagerly() or tf.inside_function())  # whose node makes one handle, each time
-        return tf.raw_ops.VarHandleOp(**self._kind, shared_name=self._name if is_of_session else ANONYMOUS)
+        """Return a handle of its own: here without a name; in an export by one, to which each loading adds a number."""
+        return tf.raw_ops.VarHandleOp(**self._kind, shared_name=ANONYMOUS if tf.executing_eagerly() else self._name)
 
     def _initialize(self):
         tf.raw_ops.AssignVariableOp(resource=self.resource_handle, value=self._compute())
+
+    def _destroy_resource(self):
+        tf.raw_ops.DestroyResourceOp(resource=self.resource_handle, ignore_lookup_error=True)
 
     def read(self):
         value = tf.raw_ops.ReadVariableOp(resource=self.resource_handle, dtype=self._kind["dtype"])

@@ -20,16 +20,17 @@ D, V = SMALL.d_model, SMALL.vocab_size
 
 
 class Transposed(tf.Module):
-    """x -> x W^T, by a matrix that nobody transposes for a request."""
+    """x -> x W^T and x (W^T + 1), by matrices that nobody computes for a request."""
 
     def __init__(self):
         super().__init__()
         self.weight = tf.Variable(WEIGHT)
         self.transposed = Prepared(lambda: tf.transpose(self.weight), "transposed")
+        self.more = Prepared(lambda: tf.transpose(self.weight) + 1, "more")
 
     @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
     def product(self, x):
-        return {"y": x @ self.transposed.read()}
+        return {"y": x @ self.transposed.read(), "more": x @ self.more.read()}
 
 
 @pytest.fixture(scope="module")
@@ -39,28 +40,34 @@ def folder(tmp_path_factory):
     return place
 
 
-def answer_in_python(loaded, x):
-    return loaded.signatures["serving_default"](x=tf.constant(x))["y"].numpy()
+def answer_in_python(loaded, x, name="y"):
+    return loaded.signatures["serving_default"](x=tf.constant(x))[name].numpy()
 
 
 def test_a_session_as_a_server_has_it_makes_them_of_what_it_has_restored(folder):
     with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
         definition = tf.compat.v1.saved_model.loader.load(session, ["serve"], folder).signature_def["serving_default"]
         x = np.eye(2, dtype="float32")
-        y = session.run(definition.outputs["y"].name, {definition.inputs["x"].name: x})
+        outputs = [definition.outputs[name].name for name in ("y", "more")]
+        y, more = session.run(outputs, {definition.inputs["x"].name: x})
     np.testing.assert_array_equal(y, WEIGHT.T)
+    np.testing.assert_array_equal(more, WEIGHT.T + 1)
 
 
-def test_an_export_that_is_opened_twice_has_them_twice(folder):
+def test_an_export_that_is_opened_twice_has_them_twice_and_frees_them_when_it_goes(folder):
     first, second = (tf.saved_model.load(folder) for _ in range(2))
     x = np.eye(2, dtype="float32")
     np.testing.assert_array_equal(answer_in_python(first, x), WEIGHT.T)
     first.weight.assign(10 * WEIGHT)
     first.transposed._initialize()
     np.testing.assert_array_equal(answer_in_python(first, x), 10 * WEIGHT.T)
+    np.testing.assert_array_equal(answer_in_python(first, x, "more"), WEIGHT.T + 1)
     np.testing.assert_array_equal(answer_in_python(second, x), WEIGHT.T)
+    handle = first.transposed.resource_handle
     del first
     gc.collect()
+    with pytest.raises(tf.errors.OpError):
+        tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
     np.testing.assert_array_equal(answer_in_python(second, x), WEIGHT.T)
 
 
