@@ -24,13 +24,22 @@ class FewSentences:
 
     def __init__(self, folder: pathlib.Path):
         self._translator = LiteTranslator(folder)
-        self._most_bytes = self._translator.description.max_source_tokens  # a piece is a byte or more: nothing is cut
+        self._never_long = self._translator.description.max_source_tokens  # bytes: a piece is a byte or more
 
     def can_run(self, signature: Signature, inputs: Arrays) -> bool:
         """Return whether these inputs of a signature are few texts, none of which has to be cut."""
         if signature.name != SERVING_DEFAULT or list(inputs) != ["text"] or not 1 <= len(inputs["text"]) <= FEW:
             return False
-        return all(len(text) < self._most_bytes and b"\n" not in text for text in inputs["text"])
+        return all(b"\n" not in text and self._is_read_whole(text) for text in inputs["text"])
+
+    def _is_read_whole(self, text: bytes) -> bool:
+        """Return whether a text is UTF-8 and has no more tokens than the model reads."""
+        if len(text) < self._never_long:
+            return True
+        try:
+            return self._translator.are_too_long([text.decode("utf-8")]) == [False]
+        except UnicodeDecodeError:
+            return False
 
     def run(self, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
         """Return `outputs` of the signature serving_default. Raises UnicodeError for a text that is not UTF-8."""

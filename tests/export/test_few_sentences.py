@@ -21,7 +21,7 @@ from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import SENTENCES, random_run
 
 ALONE = ("--signature", "serving_default")  # the others take most of the time
-LONGEST = 24  # tokens of a source, and bytes of a text that LiteRT is given
+LONGEST = 24  # tokens of a source
 REQUESTS = [[text] for text in (*SENTENCES, "", "  \u200b", "a" * 40, "two\nlines")] + [SENTENCES[4:6], SENTENCES[4:7]]
 
 
@@ -80,8 +80,9 @@ def test_what_litert_cannot_take_goes_to_the_graph(loaded, graph, monkeypatch):
     assert [inputs["text"].tolist() for _, inputs in taken] == [
         [text.encode() for text in texts]
         for texts in REQUESTS
-        if len(texts) < 3 and all(len(text.encode()) < LONGEST and "\n" not in text for text in texts)
+        if len(texts) < 3 and not any("\n" in text for text in texts) and not answer(graph, texts)["truncated"].any()
     ]
+    assert any(len(text) > LONGEST for _, inputs in taken for text in inputs["text"])  # bytes of a few tokens
     assert answer(loaded, [b"\xff cat"])["translation"] == answer(graph, [b"\xff cat"])["translation"]
 
 
@@ -133,8 +134,12 @@ def test_a_version_without_litert_is_none_and_one_that_cannot_be_opened_is_logge
 
 
 def test_litert_is_asked_for_few_short_lines_of_the_plain_signature_alone(monkeypatch):
-    description = types.SimpleNamespace(description=types.SimpleNamespace(max_source_tokens=8))
-    monkeypatch.setattr(few_sentences, "LiteTranslator", lambda folder: description)
+    """A text of as many bytes as the model reads tokens has its tokens counted, here one per word and EOS."""
+    lite = types.SimpleNamespace(
+        description=types.SimpleNamespace(max_source_tokens=8),
+        are_too_long=lambda lines: [len(line.split()) + 1 > 8 for line in lines],
+    )
+    monkeypatch.setattr(few_sentences, "LiteTranslator", lambda folder: lite)
     few, plain = few_sentences.FewSentences(None), Signature("serving_default", {}, {}, {})
 
     def can_run(*texts, signature=plain, **more):
@@ -142,7 +147,9 @@ def test_litert_is_asked_for_few_short_lines_of_the_plain_signature_alone(monkey
 
     assert can_run("") and can_run("a" * 7, "a dog") and can_run("été")
     assert not can_run() and not can_run("a", "b", "c")
-    assert not can_run("a" * 8) and not can_run("a", "é" * 4) and not can_run("a\nb")
+    assert can_run("a" * 8) and can_run("a", "a few dogs run over it") and not can_run("a\nb")
+    assert not can_run("a b c d e f g h") and not can_run("a", "a b c d e f g h") and not can_run("a few dogs\nrun")
+    assert not few.can_run(plain, {"text": np.array([b"a few dogs \xff"], object)})  # the graph has an answer to it
     assert not can_run("a", signature=plain._replace(name="translate")) and not can_run("a", beam_size=np.array([4]))
 
 
