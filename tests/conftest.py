@@ -10,12 +10,11 @@ import sys
 import pytest
 
 from tests.support.longest import Longest, file_of, longest_files
+from tests.support.processes import XLA_FLAGS
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-# The tests compile much and run little: compiling without optimization takes half the time. test_killed.py and
-# test_stock_fit_backends.py compile as users do.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+os.environ.setdefault("XLA_FLAGS", XLA_FLAGS)  # test_killed.py and test_stock_fit_backends.py compile as users do
 
 # fixtures whose tests belong to a tier: those that train or export, the browser, and a cluster of Spark
 SLOW = {"finished", "continued", "both", "served", "replicated"}
