@@ -54,7 +54,7 @@ class TreebankFile(NamedTuple):
             else:
                 content = self.path.read_bytes()
         except (OSError, *DAMAGED_ARCHIVE) as error:
-            raise CorpusError(f"{self.name} cannot be read: {getattr(error, 'strerror', None) or first_line_of(error)[:-1]}.") from None
+            raise unreadable(self.name, error) from None
         try:
             return list(read_trees(content.decode("utf-8-sig"), self.name))
         except UnicodeDecodeError as error:
@@ -143,7 +143,12 @@ def members_of(path: pathlib.Path) -> list[str]:
         with zipfile.ZipFile(path) as archive:
             return [name for name in archive.namelist() if is_of_trees(name)]
     except (OSError, *DAMAGED_ARCHIVE) as error:
-        raise CorpusError(f"{path} cannot be read: {getattr(error, 'strerror', None) or first_line_of(error)[:-1]}.") from None
+        raise unreadable(path, error) from None
+
+
+def unreadable(file: pathlib.Path | str, error: Exception) -> CorpusError:
+    """Return what to raise if a file cannot be read, or an archive of trees is damaged."""
+    return CorpusError(f"{file} cannot be read: {getattr(error, 'strerror', None) or first_line_of(error)[:-1]}.")
 
 
 def by_section(data: TreebankData, files: Sequence[TreebankFile]) -> list[TreebankSplit]:
