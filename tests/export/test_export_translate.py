@@ -277,7 +277,7 @@ import pathlib, runpy, sys, types
 
 class Echo:
     def translate(self, lines, first_line):
-        return [types.SimpleNamespace(text=line, score=0.0, is_cut=None) for line in lines]
+        return [types.SimpleNamespace(text=line, score=0.0, is_cut=None, is_forced=False) for line in lines]
 
 sys.modules["export.graph.exported"] = types.SimpleNamespace(open_quietly=lambda version, batch_size: Echo())
 sys.modules["export.versions"] = types.SimpleNamespace(find_version=pathlib.Path, ExportError=None)

@@ -239,7 +239,7 @@ class Echo:
     longer_than_trained = 0
 
     def translate_n_best(self, lines, first_line, prefixes, protection, required):
-        return [[types.SimpleNamespace(text=line, score=0.0, is_cut=None)] for line in lines]
+        return [[types.SimpleNamespace(text=line, score=0.0, is_cut=None, is_forced=False)] for line in lines]
 
 
 sys.modules["keras_transformer.translator"] = types.SimpleNamespace(Translator=Echo)
