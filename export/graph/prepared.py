@@ -1,5 +1,6 @@
 """Weights in the form that a search reads, made when a server opens an export: no file holds them, no request waits."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -62,8 +63,12 @@ def prepared_decoder(
     def kept(compute: Callable[[], Any]) -> Callable[[], Any]:
         """Return a function with the same results, tensors in any structure, that reads them."""
         structure = compute()
-        places = range(len(tf.nest.flatten(structure)))
-        parts = [part(compute, place, f"prepared_{len(prepared) + place}") for place in places]
+        parts = [
+            None
+            if leaf is None
+            else Prepared(functools.partial(leaf_of, compute, place), f"prepared_{len(prepared) + place}")
+            for place, leaf in enumerate(tf.nest.flatten(structure))
+        ]
         prepared.extend(filter(None, parts))
         return lambda: tf.nest.pack_sequence_as(structure, [each and each.read() for each in parts])
 
@@ -76,10 +81,6 @@ def prepared_decoder(
     return decoder, prepared
 
 
-def part(compute: Callable[[], Any], place: int, name: str) -> Prepared | None:
-    """Return one of the tensors that a function returns in a structure; None if it is None."""
-
-    def one() -> Any:
-        return tf.nest.flatten(compute())[place]
-
-    return None if one() is None else Prepared(one, name)
+def leaf_of(compute: Callable[[], Any], place: int) -> Any:
+    """Return one of the tensors that a function returns in a structure."""
+    return tf.nest.flatten(compute())[place]
