@@ -63,6 +63,9 @@ def main(
         effort = Effort({"one": one, "many": many}, rounds, cores or sorted({1, processor_cores()}))
         ours = [name for name in names if name not in MARIAN]
         runs = (run, *(student or ())) if ours else ()
+        for folder in runs:
+            if not (folder / "model.weights.h5").is_file():
+                raise BenchmarkError(f"There is no trained run in {folder}: name one with --run or --student.")
         for name, folder in zip(row_names(runs), runs, strict=True):
             with works_folder() as place:
                 work = prepared(place, name, folder, texts_of_test(data, max(one, many)))
@@ -113,9 +116,7 @@ def texts_of_test(data: pathlib.Path, limit: int) -> tuple[list[str], list[str]]
 
 
 def prepared(folder: pathlib.Path, name: str, run: pathlib.Path, texts: tuple[list[str], list[str]]) -> Work:
-    """Return lines and their references as work with a trained run. Raises BenchmarkError without one."""
-    if not (run / "model.weights.h5").is_file():
-        raise BenchmarkError(f"There is no trained run in {run}: name one with --run.")
+    """Return lines and their references as work with a trained run."""
     (folder / "run").symlink_to(run.absolute())
     return Work(name, folder, *texts)
 

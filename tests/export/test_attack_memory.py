@@ -60,12 +60,22 @@ def resident(server):
     return int(pathlib.Path(f"/proc/{server.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def assert_bounded(what, server, before, probe):
-    """Print and check what the process has gained, and the slowest answer of the probe."""
-    gained = resident(server) - before
-    print(f"\n{what}: {before >> 20} MiB before, +{gained >> 20} MiB; slowest status {1000 * probe.slowest:.0f} ms")
-    assert gained < BOUND + BESIDE
-    assert probe.slowest < SLOWEST and probe.statuses == {200}
+def assert_bounded(what, server, attack):
+    """Attack a server, and check what the process gains, and the slowest answer of a probe beside the attack.
+
+    attack: takes an ExitStack that holds what stays open until the memory was read. What is slow is done again, three
+        times in all: a busy machine is slow once, and a server that is kept from answering always.
+    """
+    before, slowest = resident(server), []
+    while not slowest or slowest[-1] >= SLOWEST:
+        with Probe(server.url) as probe, contextlib.ExitStack() as held:
+            attack(held)
+            gained = resident(server) - before
+        slowest.append(probe.slowest)
+        milliseconds = " ".join(f"{1000 * seconds:.0f}" for seconds in slowest)
+        print(f"\n{what}: {before >> 20} MiB before, +{gained >> 20} MiB; slowest status {milliseconds} ms")
+        assert gained < BOUND + BESIDE and probe.statuses == {200}
+        assert min(slowest) < SLOWEST or len(slowest) < 3
 
 
 def answers(server):
@@ -73,18 +83,20 @@ def answers(server):
 
 
 def test_bodies_without_an_end(server):
-    before = resident(server)
-    with Probe(server.url) as probe, held_bodies(server, 200, BODY):
+    def attack(held):
+        held.enter_context(held_bodies(server, 200, BODY))
         time.sleep(1.0)
         assert answers(server)
-        assert_bounded("200 bodies", server, before, probe)
+
+    assert_bounded("200 bodies", server, attack)
 
 
 def test_streams_without_an_end(server):
-    before = resident(server)
-    with Probe(server.url) as probe, held_streams(server, 80, BODY, seconds=8.0):
+    def attack(held):
+        held.enter_context(held_streams(server, 80, BODY, seconds=8.0))
         assert answers(server)
-        assert_bounded("80 streams", server, before, probe)
+
+    assert_bounded("80 streams", server, attack)
 
 
 def big_answer(texts, times):
@@ -92,18 +104,20 @@ def big_answer(texts, times):
 
 
 def test_answers_that_nobody_reads(server):
-    before = resident(server)
     body = big_answer(["x" * 1000] * 300, 100)  # 30 MB each
-    with Probe(server.url) as probe, unread_answers(server, 20, body):
+
+    def attack(held):
+        held.enter_context(unread_answers(server, 20, body))
         time.sleep(8.0)
         assert answers(server)
-        assert_bounded("20 unread answers", server, before, probe)
+
+    assert_bounded("20 unread answers", server, attack)
 
 
 def test_answers_that_are_too_big(server):
-    before = resident(server)
     texts = ["x" * 1000] * 100
-    with Probe(server.url) as probe:
+
+    def attack(held):
         for _ in range(5):
             response = requests.post(f"{server.url}:predict", data=big_answer(texts, 1000))
             assert response.status_code == 400 and "more than" in response.json()["error"]
@@ -115,26 +129,29 @@ def test_answers_that_are_too_big(server):
                     call = channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
                     call(request.SerializeToString(), timeout=30)
             assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-        assert_bounded("10 answers of 100 MB", server, before, probe)
+
+    assert_bounded("10 answers of 100 MB", server, attack)
 
 
 @pytest.mark.parametrize("content", ["[],", '"",', "1,", "1.5e1,", '{"a":1},', '"\\u0041",'])
 def test_bodies_that_take_long_to_read(server, content):
-    before = resident(server)
     body = b'{"inputs": [' + content.encode() * ((BODY - 20) // len(content)) + b"0]}"
-    with Probe(server.url) as probe:
+
+    def attack(held):
         for _ in range(3):
             assert requests.post(f"{server.url}:predict", data=body).status_code == 400
-        assert_bounded(f"bodies of {content}", server, before, probe)
+
+    assert_bounded(f"bodies of {content}", server, attack)
 
 
 def test_answers_that_are_read(server):
-    before = resident(server)
     body = big_answer([f"{'x' * 1000}"] * 30, 1000)  # 30 MB
-    with Probe(server.url) as probe:
+
+    def attack(held):
         for _ in range(3):
             assert len(requests.post(f"{server.url}:predict", data=body).json()["outputs"]["repeated"]) == 30
-        assert_bounded("3 answers of 30 MB", server, before, probe)
+
+    assert_bounded("3 answers of 30 MB", server, attack)
 
 
 @pytest.mark.parametrize("server", [["--body-bytes", 40 << 20]], indirect=True)
@@ -142,11 +159,12 @@ def test_answers_that_are_read(server):
 def test_one_long_string_is_read_and_written_beside_others(server, character):
     text = character * (30_000_000 // len(json.dumps(character, ensure_ascii=False).encode()[1:-1]))
     body = json.dumps({"inputs": [text]}, ensure_ascii=False).encode()
-    with Probe(server.url) as probe:
+
+    def attack(held):
         for _ in range(3):
             assert requests.post(f"{server.url}:predict", data=body).json()["outputs"]["translation"] == [text]
-        print(f"\n30 MB of {character!a}: slowest status {1000 * probe.slowest:.0f} ms")
-        assert probe.slowest < SLOWEST and probe.statuses == {200}
+
+    assert_bounded(f"30 MB of {character!a}", server, attack)
 
 
 @pytest.mark.parametrize("answers_pings", [True, False])

@@ -216,12 +216,15 @@ def test_a_phrase_has_other_tokens_at_the_beginning_unless_the_tokenizer_reads_a
     reader = PhraseReader(translator.tokenizer)
     [phrase, stop] = reader.read(["the fox", "."], 50)
     assert phrase.first_tokens == tuple(translator.tokenizer.encode("the fox")) != phrase.tokens
-    assert phrase.ways() == [phrase.tokens, (BOS, *phrase.first_tokens)] and stop.ways() == [stop.tokens]
-    assert phrase.most_tokens == max(len(phrase.tokens), len(phrase.first_tokens))
+    assert phrase.capital_tokens == tuple(translator.tokenizer.encode("The fox")) != phrase.first_tokens
+    beginnings = [(BOS, *phrase.first_tokens), (BOS, *phrase.capital_tokens)]
+    assert phrase.ways() == [phrase.tokens, *beginnings] and stop.ways() == [stop.tokens]
+    assert phrase.most_tokens == max(map(len, (phrase.tokens, phrase.first_tokens, phrase.capital_tokens)))
     train_tokenizer(SENTENCES, tmp_path / "tokenizer.model", 300, dummy_prefix=True)
     spaced = Tokenizer(tmp_path / "tokenizer.model")
     [phrase, stop] = PhraseReader(spaced).read(["the fox", "."], 50)
-    assert phrase.ways() == [tuple(spaced.encode("the fox"))]  # as inside a sentence
+    assert phrase.first_tokens == () and phrase.tokens == tuple(spaced.encode("the fox"))  # as inside a sentence
+    assert phrase.ways() == [phrase.tokens, (BOS, *phrase.tokens), (BOS, *spaced.encode("The fox"))]
     assert stop.first_tokens == tuple(spaced.encode(".")) != stop.tokens  # with a space, and attached to a word
 
 

@@ -36,7 +36,7 @@ def visit(browser, url, **options):
     The test fails if `errors` of it are left: what the page has thrown, and what its policy has stopped.
     """
     context = browser.new_context(**({"viewport": DESK} | options))
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(60_000)
     page = context.new_page()
     page.requested, page.errors = [], []
     page.on("request", lambda request: page.requested.append(request.url))
