@@ -134,21 +134,31 @@ def test_its_speeds_are_those_that_the_benchmarks_left():
     assert all(load["wrong"] == [] for load in found["serve_load"]["loads"])
 
 
-def test_its_speeds_of_engines_are_those_that_the_benchmark_left():
-    engines = json.loads((ROOT / "benchmarks/results/engines.json").read_text(encoding="utf-8"))
-    alone = {
+def alone_on_one_core(name):
+    """Milliseconds by model and engine, one line at a time, in the table `name`."""
+    engines = json.loads((ROOT / "benchmarks/results" / name).read_text(encoding="utf-8"))
+    return {
         (point["model"], point["engine"]): 1000 * statistics.median(point["seconds"])
         for point in engines["points"]
         if (point["mode"], point["cores"]) == ("one", 1)
     }
+
+
+def times_of_a_graph(alone, models):
+    times = [alone[model, "saved_model"] / alone[model, "ctranslate2_float32"] for model in models]
+    return " to ".join(f"{time:.1f}" for time in times)
+
+
+def test_its_speeds_of_engines_are_those_that_the_benchmark_left():
+    alone = alone_on_one_core("engines.json")
     ours, theirs = (alone["multi30k_en_de_fast", f"{engine}_int8"] for engine in ("litert", "ctranslate2"))
     assert f"**{ours:.1f} ms** a sentence of one core" in row_about("Translation speed")
     assert f"int8: {theirs / ours:.2f} times CTranslate2" in row_about("Translation speed")
-    times = [
-        alone[run, "saved_model"] / alone[run, "ctranslate2_float32"]
-        for run in ("multi30k_en_de", "multi30k_en_de_fast")
-    ]
-    assert f"takes {times[0]:.1f} to {times[1]:.1f} times as long as CTranslate2" in README
+    times = times_of_a_graph(alone, ["multi30k_en_de", "multi30k_en_de_fast"])
+    assert f"takes {times} times as long as CTranslate2" in README
+    folders = ["runs/multi30k_en_de", "presets/multi30k_en_de"]
+    times = times_of_a_graph(alone_on_one_core("engines_amx.json"), folders)
+    assert f"with [AMX](benchmarks/results/engines_amx.md) {times}:" in README.replace("\n  ", " ")
 
 
 def test_its_speeds_on_an_accelerator_are_those_that_the_benchmark_left():
