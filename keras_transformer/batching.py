@@ -22,7 +22,7 @@ def batches_by_length(lengths: Mapping[int, int], batch_size: int) -> Iterator[l
         yield keys[first : first + batch_size]
 
 
-def refuse_no_list(lines: Iterable[str], name: str = "Line") -> None:
+def refuse_no_list(lines: Iterable[str], name: str) -> None:
     """Raises TypeError if `lines`, each of which is a `name`, is no list of texts.
 
     One string is none, whose letters would become sentences; nor a table of pandas, whose columns' names would.

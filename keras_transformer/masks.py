@@ -71,6 +71,6 @@ def mask_of(states):
     return getattr(states, "_keras_mask", None)
 
 
-def hide_padding(segments, mask=None):
+def hide_padding(segments, mask):
     """Return the segments with 0, padding, where the mask is False: int (B, L) and bool (B, L) or None -> (B, L)."""
     return segments if mask is None else ops.where(mask, segments, ops.zeros_like(segments))

@@ -50,7 +50,7 @@ def lower_case(text: str) -> str:
 
 
 @functools.cache
-def normalization_rules(normalization: str, lowercase: bool = False) -> dict[str, str]:
+def normalization_rules(normalization: str, lowercase: bool) -> dict[str, str]:
     """What a tokenizer reads in place of which characters; of several rules that match at a place, the longest holds.
 
     normalization: "nfc": SPACES are a space, INVISIBLE characters vanish, and characters that Unicode calls canonically

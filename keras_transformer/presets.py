@@ -66,7 +66,7 @@ def save_with_tokenizer(
     path: str | os.PathLike,
     check_lines: Iterable[str],
     inference: Inference,
-    dtype: str = "float32",
+    dtype: str,
 ) -> None:
     """Write a model and its tokenizer as a preset that translates: see `Translator.save_to_preset`."""
     folder = folder_to_save(path)

@@ -33,7 +33,7 @@ def samples_of(pairs: Sequence[tuple[str, str]], translations: Sequence[Translat
     return [Sample(*pair, translation.text) for pair, translation in zip(pairs, translations, strict=True)]
 
 
-def inspected_table(samples: Sequence[Sample], before: Sequence[Sample] | None = None, shown: int = SHOWN) -> str:
+def inspected_table(samples: Sequence[Sample], before: Sequence[Sample] | None, shown: int) -> str:
     """Return the first samples, and the worst and the best one of all, as a Markdown table, each with its chrF.
 
     before: earlier translations of the same sentences; None: no word is marked. The worst and the best sample are

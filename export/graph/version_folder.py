@@ -18,9 +18,7 @@ WARM_UP_ROWS = 32  # sentences of a full batch
 FIRST_MERGE = 260  # 4 special ids and 256 bytes come first, then the most frequent pieces
 
 
-def write_saved_model(
-    served: ServedGraph, tokenizer: Tokenizer, folder: pathlib.Path, names: tuple[str, ...] = ()
-) -> None:
+def write_saved_model(served: ServedGraph, tokenizer: Tokenizer, folder: pathlib.Path, names: tuple[str, ...]) -> None:
     """Write a ServedGraph with all signatures, or with those of `names` alone, and warm-up requests into `folder`.
 
     Raises ExportError if a name is unknown, if `serving_default` is not among them, and if the folder cannot be

@@ -82,7 +82,7 @@ class KeyRequired:
     `open_paths`.
     """
 
-    def __init__(self, application: ASGIApp, keys: ApiKeys, open_paths: Iterable[str] = ()):
+    def __init__(self, application: ASGIApp, keys: ApiKeys, open_paths: Iterable[str]):
         self.application, self.keys, self.open_paths = application, keys, {"/", *open_paths}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

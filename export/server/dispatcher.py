@@ -121,7 +121,7 @@ class Dispatcher:
         return version
 
     @contextlib.contextmanager
-    def version_in_use(self, name: str, choice: int | str | None = None) -> Iterator[Version]:
+    def version_in_use(self, name: str, choice: int | str | None) -> Iterator[Version]:
         """Within, `version(name, choice)` stays in memory, even after another version has replaced it."""
         version = self.version(name, choice)
         version.users += 1

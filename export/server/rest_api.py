@@ -46,7 +46,7 @@ ALLOWED_HEADERS = ["authorization", "content-encoding", "content-type", "x-api-k
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 
 
-def rest_application(dispatcher: Dispatcher, keys: ApiKeys | None = None) -> OwnHost:
+def rest_application(dispatcher: Dispatcher, keys: ApiKeys | None) -> OwnHost:
     """Return the ASGI application that answers through a Dispatcher, to those who have one of the keys if there are."""
     api = RestApi(dispatcher)
     application = Starlette(

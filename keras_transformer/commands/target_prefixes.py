@@ -88,7 +88,7 @@ class RequiredPhrases(TargetPrefixes):
     def _check(self, prefix: str, translator: "Translator") -> None:
         """The Translator itself names the line of a phrase that no translation can have."""
 
-    def lists_of_next(self, count: int, first_line: int = 1) -> list[list[str]] | None:
+    def lists_of_next(self, count: int, first_line: int) -> list[list[str]] | None:
         """Return the phrases of so many lines: see `of_next`."""
         texts = self.of_next(count, first_line)
         return None if texts is None else [text.split("\t") for text in texts]

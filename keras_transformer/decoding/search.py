@@ -171,7 +171,7 @@ def start_search(
     options: SearchOptions,
     static_shapes: bool,
     rules: Rules | None,
-    shortlist: ShortlistTable | None = None,
+    shortlist: ShortlistTable | None,
     usual: bool = False,
 ) -> SearchStart:
     """Run the encoder and settle how long outputs may become; arguments as for `search` and `short_vocabulary`."""

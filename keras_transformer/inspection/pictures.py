@@ -197,7 +197,7 @@ def as_png(image: np.ndarray) -> Picture:
     return Picture(file.getvalue(), *picture.size)
 
 
-def picture_summary(tag: str, picture: Picture, description: str = "") -> Summary:
+def picture_summary(tag: str, picture: Picture, description: str) -> Summary:
     """Return a summary that TensorBoard shows among its images. description: Markdown."""
     strings = [str(picture.width).encode(), str(picture.height).encode(), picture.png]
     shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=len(strings))])

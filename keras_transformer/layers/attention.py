@@ -39,7 +39,7 @@ def as_floats(values):
     return values if keras.backend.is_float_dtype(values.dtype) else ops.cast(values, keras.config.floatx())
 
 
-def masked_softmax(scores, mask=None):
+def masked_softmax(scores, mask):
     """Softmax over the last axis among the places where `mask` is True; 0 in all other places.
 
     A row without a single True is all 0. The result has at least the precision of float32, whatever that of `scores`.

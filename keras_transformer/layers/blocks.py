@@ -201,7 +201,7 @@ class MemoryBlock(AttentionBlock):
         self.memory_attention_residual.build(states_shape)
         self.feed_forward_residual.build(states_shape)
 
-    def read_memory(self, states, memory, memory_mask=None):
+    def read_memory(self, states, memory, memory_mask):
         """The sublayer that attends to the memory (B, S, d_model). Returns states and weights (B, h, T, S)."""
         query = self.memory_attention_residual.sublayer_input(states)
         output, weights = self.memory_attention(query, memory, memory_mask)

@@ -28,7 +28,7 @@ def has_fused_kernel(query, key, value) -> bool:
     return d_k == d_v and d_k % 8 == 0 and d_k <= 128 and queries % 2 == 0 and keys % 2 == 0  # cuDNN's conditions
 
 
-def fused_attention(query, key, value, mask=None):
+def fused_attention(query, key, value, mask):
     """The output of `scaled_dot_product_attention`, from one kernel. Shapes: the same."""
     query, key, value = (ops.swapaxes(states, 1, 2) for states in (query, key, value))  # (B, L, H, d), as Keras wants
     if mask is not None:

@@ -90,7 +90,7 @@ class FinalStates(keras.layers.Layer):
     A target segment without a source has 0.
     """
 
-    def __init__(self, direction: str = "forward", **kwargs):
+    def __init__(self, direction: str, **kwargs):
         super().__init__(**kwargs)
         self.direction = direction
 

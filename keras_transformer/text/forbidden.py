@@ -44,7 +44,7 @@ def search_without(
     return results
 
 
-def warn_of_remaining(results: list[list[Translation]], phrases: Glossary, first_line: int = 1) -> None:
+def warn_of_remaining(results: list[list[Translation]], phrases: Glossary, first_line: int) -> None:
     """Log the number of each line of which a translation has a phrase all the same, as from a protected span."""
     for number, translations in enumerate(results) if phrases.terms else ():
         if has_any(translations, phrases):

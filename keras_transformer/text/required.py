@@ -177,7 +177,7 @@ def has_phrase(text: str, phrase: str) -> bool:
 
 
 def with_missing(
-    results: list[list[Translation]], phrases: Sequence[Phrases], first_line: int = 1
+    results: list[list[Translation]], phrases: Sequence[Phrases], first_line: int
 ) -> list[list[Translation]]:
     """Return the translations of lines with the phrases that are missing among their `unplaced`.
 

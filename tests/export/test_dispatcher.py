@@ -161,7 +161,7 @@ def test_a_server_that_ends_takes_no_request_and_waits_for_one_that_ends_in_time
 def test_a_request_that_fails_is_no_longer_in_flight_and_frees_its_version():
     version = types.SimpleNamespace(users=0, number=1)
     dispatcher = Dispatcher(Models([types.SimpleNamespace(name="any", version=lambda choice: version)]), OPTIONS)
-    with pytest.raises(ZeroDivisionError), dispatcher.request("REST"), dispatcher.version_in_use("any"):
+    with pytest.raises(ZeroDivisionError), dispatcher.request("REST"), dispatcher.version_in_use("any", None):
         assert (dispatcher.in_flight, version.users) == (1, 1)
         raise ZeroDivisionError
     assert (dispatcher.in_flight, version.users) == (0, 0)

@@ -83,4 +83,4 @@ def test_a_version_has_the_signatures_that_are_named_and_requests_for_them(tmp_p
 
     monkeypatch.setattr(tf.saved_model, "save", full)
     with pytest.raises(ExportError, match=f"{tmp_path} cannot be written: No space left on device"):
-        write_saved_model(served, Letters(300), tmp_path)
+        write_saved_model(served, Letters(300), tmp_path, ())

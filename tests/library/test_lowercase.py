@@ -12,7 +12,7 @@ from keras_transformer.tokenizer import SPECIAL_IDS, Tokenizer, TokenizerError, 
 from keras_transformer.tokens import UNK
 from tests.support.texts import SENTENCES, TEXTS, random_texts
 from train.config.run import load_config
-from train.data.corpus import Split
+from train.data.corpus import WHOLE_TEXT, Split
 from train.scoring.card import TimedTranslations
 from train.scoring.scorecard import evaluator_of
 
@@ -104,7 +104,8 @@ def test_words_are_counted_and_found_in_the_case_of_the_tokenizer(other):
     tokenizer, lowercase, _ = other
     samples = [Sample("A man here", "Ein Mann ist hier", tokenizer.restored(["Ein Mann ist hier"])[0])]
     training = Split("train", lambda: iter([("a man", "Ein Mann"), ("man", "Mann")]))
-    card = evaluator_of([tokenizer], "de", lambda: [training], samples).scorecard(TimedTranslations(samples, 1.0))
+    counted = "de", lambda: [training], samples, WHOLE_TEXT
+    card = evaluator_of([tokenizer], *counted).scorecard(TimedTranslations(samples, 1.0))
     assert card.is_lowercase == lowercase and card.as_json()["is_lowercase"] == lowercase
     (length,) = card.breakdown.lengths
     assert length.bleu.value == pytest.approx(100) == length.chrf.value
@@ -113,7 +114,7 @@ def test_words_are_counted_and_found_in_the_case_of_the_tokenizer(other):
     assert found == [("0", 2, 100), ("1", 1, 100), ("2 to 4", 1, 100)]
     cased = types.SimpleNamespace(is_lowercase=False, restored=list)
     for both in ([tokenizer, cased], [cased, tokenizer]):  # of two models that are compared, one decides
-        compared = evaluator_of(both, "de", lambda: [training], samples).scorecard(TimedTranslations(samples, 1.0))
+        compared = evaluator_of(both, *counted).scorecard(TimedTranslations(samples, 1.0))
         assert compared.is_lowercase == lowercase and compared.breakdown == card.breakdown
 
 

@@ -67,7 +67,7 @@ def test_decoding_gives_the_normalised_text(tokenizer):
 def test_every_character_is_read_as_its_rule_says_in_python_and_in_the_graph(tokenizer):
     tensorflow = pytest.importorskip("tensorflow")
     pytest.importorskip("tensorflow_text")
-    rules = normalization_rules(tokenizer.normalization)
+    rules = normalization_rules(tokenizer.normalization, False)
     others = [character for character in CHARACTERS[::61] if character not in rules]
     variants = set(members(VARIANTS))  # half of the rules, all alike
     sequences = [sequence for number, sequence in enumerate(rules) if sequence[0] not in variants or number % 29 == 0]

@@ -47,21 +47,21 @@ def test_new_words_are_bold_and_words_left_out_are_in_brackets(before, now, expe
 
 
 def test_the_first_sentences_come_with_the_worst_and_the_best_one_each_with_its_chrf():
-    rows = rows_of(inspected_table(FIRST, shown=2))
+    rows = rows_of(inspected_table(FIRST, None, shown=2))
     assert [row[1] for row in rows] == ["one", "two", "four", "three"]
     assert (rows[2][0], rows[3][0]) == ("worst: 0.0", "best: 100.0")
     assert 0 < float(rows[1][0]) < 100
 
 
 def test_of_equally_good_sentences_the_first_is_the_worst_and_the_best():
-    rows = rows_of(inspected_table(SECOND[2:3] * 3, shown=1))
+    rows = rows_of(inspected_table(SECOND[2:3] * 3, None, shown=1))
     assert [row[0] for row in rows] == ["100.0", "worst: 100.0", "best: 100.0"]
 
 
 def test_only_what_changed_is_marked_in_the_worst_and_the_best_too():
     cells = [row[3] for row in rows_of(inspected_table(SECOND, FIRST, shown=3))]
     assert cells == ["**ein Hund**", "zwei **rote** Katzen", "drei Hunde", "xyz", "**ein Hund**"]
-    assert "**" not in inspected_table(SECOND, None)
+    assert "**" not in inspected_table(SECOND, None, shown=3)
 
 
 @pytest.mark.parametrize("text", ["a|b", "**a** _b_ `c` [d](e)", "<b>x</b> <unk>", r"\| a \\", "AT&T &lt;", "x\ny"])
@@ -76,7 +76,8 @@ def test_tensorboard_shows_a_text_as_it_is_whatever_is_in_it(text):
 
 
 def test_tensorboard_shows_marks_as_bold_and_emphasis():
-    html = markdown_to_safe_html(inspected_table([Sample("s", "r", "a dog „ran“")], [Sample("s", "r", "a red dog")]))
+    before, now = ([Sample("s", "r", text)] for text in ("a red dog", "a dog „ran“"))
+    html = markdown_to_safe_html(inspected_table(now, before, shown=1))
     assert "a <em>[−red]</em> dog <strong>„ran“</strong>" in html
 
 

@@ -226,7 +226,7 @@ def test_how_long_outputs_may_become_changes_nothing():
 
 def test_sentences_with_one_seed_draw_independently():
     drawing = SearchOptions(temperature=1.0, seed=7)
-    rules = start_search(IncrementalDecoder(lively_transformer()), SOURCES[:5], drawing, False, None).rules
+    rules = start_search(IncrementalDecoder(lively_transformer()), SOURCES[:5], drawing, False, None, None).rules
     assert len(set(as_numpy(rules["seeds"]))) == 5
 
 

@@ -240,7 +240,7 @@ SEVERAL_DEFAULTS = set(
     "attributes best_metric confidence count decoder_layers default dropout dtype encoder_layers input_feeding inputs "
     "keep kept key label_smoothing language languages leaves model most n_best name normalization options outputs "
     "overrides paired_test placeholders positions prefix prog_name required rows seconds seed shards skipped "
-    "source_language step tags target_language terms text threads undefined xla".split()
+    "source_language step tags target_language terms threads undefined xla".split()
 )
 
 

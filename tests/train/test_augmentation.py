@@ -136,7 +136,7 @@ def test_chunks_are_drawn_one_after_the_other_and_given_up_between(tokenizer, pa
     assert [target for _, target in result] == [target for _, target in corpus()]
     answers = iter([False, False, True])
     with pytest.raises(CancelledError):
-        Augmentation(tokenizer, AugmentationConfig(typing=1.0), ROWS)(
+        Augmentation(tokenizer, AugmentationConfig(typing=1.0), ROWS, [])(
             pairs, np.random.default_rng(1), lambda: next(answers)
         )
 

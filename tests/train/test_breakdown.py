@@ -9,7 +9,7 @@ from keras_transformer.config import ConfigError
 from keras_transformer.samples import Sample
 from train.config.sources.files import FilesData
 from train.config.sources.tfds import TfdsData
-from train.data.corpus import Corpus, CorpusError, Split
+from train.data.corpus import WHOLE_TEXT, Corpus, CorpusError, Split
 from train.scoring import breakdown
 from train.scoring.breakdown import (
     Breakdown,
@@ -114,13 +114,17 @@ def split_of(*targets):
     return Split("data.train", lambda: iter([("source", target) for target in targets]))
 
 
+def counted_in(splits, language=""):
+    return words_in_training(splits, language, list, WHOLE_TEXT)
+
+
 def test_the_target_side_of_every_shard_is_counted():
-    counted = words_in_training([split_of("a b", "a"), split_of("a c")])
+    counted = counted_in([split_of("a b", "a"), split_of("a c")])
     assert counted == (collections.Counter({"a": 3, "b": 1, "c": 1}), "the training text (3 pairs)", "")
 
 
 def test_words_of_a_language_without_spaces_are_its_characters():
-    counted = words_in_training([split_of("我喜欢 TensorFlow。")], "zh")
+    counted = counted_in([split_of("我喜欢 TensorFlow。")], "zh")
     assert counted.counts == collections.Counter(["我", "喜", "欢", "TensorFlow", "。"])
     (found,) = break_down([Sample("x", "我喜", "喜我")], counted, raw_bleu("zh")).frequencies
     assert (found.words, found.found) == (2, 100.0)
@@ -128,10 +132,10 @@ def test_words_of_a_language_without_spaces_are_its_characters():
 
 def test_a_long_training_text_is_counted_from_its_beginning_and_named_so(monkeypatch):
     monkeypatch.setattr(breakdown, "MOST_PAIRS", 2)
-    counts, text, _ = words_in_training([split_of("a b", "a", "a", "z")])
+    counts, text, _ = counted_in([split_of("a b", "a", "a", "z")])
     assert counts == {"a": 2, "b": 1} and text == "the first 2 pairs of the training text"
     monkeypatch.setattr(breakdown, "MOST_PAIRS", 4)
-    assert words_in_training([split_of("a b", "a", "a", "z")]).text == "the training text (4 pairs)"
+    assert counted_in([split_of("a b", "a", "a", "z")]).text == "the training text (4 pairs)"
 
 
 @pytest.mark.parametrize("error", [CorpusError, ConfigError])
@@ -139,7 +143,7 @@ def test_without_the_training_text_the_references_are_counted_and_the_cause_is_n
     def missing():
         raise error("there is no such file")
 
-    counts, text, _ = words_known(missing, ["x y", "x"])
+    counts, text, _ = words_known(missing, ["x y", "x"], "", list, WHOLE_TEXT)
     assert counts == {"x": 2, "y": 1} and "references" in text and "there is no such file" in text
 
 
@@ -157,7 +161,7 @@ def test_a_missing_file_of_the_training_text_is_a_corpus_error(tmp_path):
     with pytest.raises(CorpusError, match="t.tsv"):
         training_splits(data)
     (tmp_path / "t.tsv").write_text("a\tb c\n", encoding="utf-8")
-    assert words_in_training(training_splits(data)).counts == {"b": 1, "c": 1}
+    assert counted_in(training_splits(data)).counts == {"b": 1, "c": 1}
 
 
 # tables

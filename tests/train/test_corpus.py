@@ -297,4 +297,4 @@ def test_two_names_of_one_file_are_one_side(tmp_path):
 def test_a_line_without_a_tab_needs_no_hint(tmp_path):
     (tmp_path / "pairs").write_text("a\n", encoding="utf-8")
     with pytest.raises(CorpusError, match="no tab between source and target.$"):
-        list(read_columns(tmp_path / "pairs"))
+        list(read_columns(tmp_path / "pairs", ""))

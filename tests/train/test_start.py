@@ -89,7 +89,7 @@ def test_weights_are_loaded_if_a_run_starts_from_others_and_has_not_begun(monkey
 def test_with_the_same_tokenizer_every_weight_is_that_of_the_other_run(random_folder, pair):
     other, tokenizer = pair
     transformer = Transformer(other.transformer_config)
-    assign_start(random_folder, transformer, tokenizer)
+    assign_start(random_folder, transformer, tokenizer, [])
     for found, expected in zip(weights_of(transformer), weights_of(other), strict=True):
         np.testing.assert_array_equal(found, expected)
 

@@ -38,9 +38,7 @@ class Augmentation:
     What is drawn is a function of the pairs and the Generator, in every process.
     """
 
-    def __init__(
-        self, tokenizer: Tokenizer, config: AugmentationConfig, row_lengths: RowLengths, tags: Sequence[str] = ()
-    ):
+    def __init__(self, tokenizer: Tokenizer, config: AugmentationConfig, row_lengths: RowLengths, tags: Sequence[str]):
         self.tokenizer, self.row_lengths = tokenizer, row_lengths
         self.tags = (*tags, *tokenizer.tags)
         self.names = list(CHANGES)

@@ -85,7 +85,7 @@ class Split:
         split._read, split.skipped, split.blank = pairs.__iter__, collections.Counter(), []
         return split
 
-    def cleaned(self, settings: Mapping[str, Any], tags: tuple[str, ...] = ()) -> "Split":
+    def cleaned(self, settings: Mapping[str, Any], tags: tuple[str, ...]) -> "Split":
         """This Split without the pairs that a Cleaner of these settings and tags drops, in each shard and each part."""
         split = copy.copy(self)
         split.skipped, split.blank, split.examples = collections.Counter(), [], {}

@@ -71,7 +71,7 @@ def _not_aligned(shorter: pathlib.Path, longer: pathlib.Path, shorter_lines: int
     )
 
 
-def read_columns(path: pathlib.Path, hint: str = "") -> Iterator[Pair]:
+def read_columns(path: pathlib.Path, hint: str) -> Iterator[Pair]:
     """Yield the first two tab-separated columns of each line; further columns are ignored. A blank line has two.
 
     Raises CorpusError, with `hint` at its end, for any other line without a tab.

@@ -10,7 +10,7 @@ from keras_transformer.files import write_atomically
 log = logging.getLogger("train")
 
 
-def keep_records(path: pathlib.Path, last_step: int, replaced: Collection[str] = ()) -> list[dict]:
+def keep_records(path: pathlib.Path, last_step: int, replaced: Collection[str]) -> list[dict]:
     """Truncate metrics.jsonl after `last_step`, and return the records that stay.
 
     Records of `last_step` itself go if they have one of the names in `replaced`.

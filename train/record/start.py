@@ -32,7 +32,7 @@ def load_start_weights(
 
 
 def assign_start(
-    start_from: str | os.PathLike, transformer: keras.Model, tokenizer: Tokenizer, frozen: Sequence[str] = ()
+    start_from: str | os.PathLike, transformer: keras.Model, tokenizer: Tokenizer, frozen: Sequence[str]
 ) -> None:
     """Give the transformer the weights of the run folder `start_from`, whose model has the same shape.
 

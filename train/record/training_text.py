@@ -14,23 +14,19 @@ from keras_transformer.run_folder import RunFolder
 from ..data.corpus import Split, own_shards
 from ..data.encoding import EncodedPairs
 from ..data.prepare import PreparedData
-from ..workers.tf_config import ONLY_WORKER, Worker
+from ..workers.tf_config import Worker
 from ..workers.workers import Workers
 from .finished import Standing
 
 log = logging.getLogger("train")
 
 
-def record_training_text(
-    folder: RunFolder, data: PreparedData, standing: Standing, worker: Worker = ONLY_WORKER
-) -> None:
+def record_training_text(folder: RunFolder, data: PreparedData, standing: Standing, worker: Worker) -> None:
     """Write into the run folder what `record_of_text` returns."""
     write_atomically(folder.training_text, json.dumps(record_of_text(folder, data, standing, worker), indent=1))
 
 
-def record_of_text(
-    folder: RunFolder, data: PreparedData, standing: Standing, worker: Worker = ONLY_WORKER
-) -> dict[str, Any]:
+def record_of_text(folder: RunFolder, data: PreparedData, standing: Standing, worker: Worker) -> dict[str, Any]:
     """Return which text this worker's shards are made of, from which step on, and what the text was before.
 
     standing: of the run in `folder`. A record that begins no earlier than its step is of a process that trained

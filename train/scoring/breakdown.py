@@ -15,7 +15,7 @@ from keras_transformer.languages import tokenizer_of
 from keras_transformer.samples import Sample
 
 from ..config.data import DataSection
-from ..data.corpus import WHOLE_TEXT, CorpusError, Split
+from ..data.corpus import CorpusError, Split
 from ..data.prepare import load_corpus
 from .tables import Table
 
@@ -180,9 +180,9 @@ def word_splitter(tokenizer: str) -> Callable[[str], str]:
 
 def words_in_training(
     splits: Iterable[Split],
-    language: str = "",
-    restored: Callable[[list[str]], list[str]] = list,
-    name: str = WHOLE_TEXT,
+    language: str,
+    restored: Callable[[list[str]], list[str]],
+    name: str,
 ) -> WordCounts:
     """Count the target words of the training text, of its first MOST_PAIRS pairs. Raises CorpusError without it.
 
@@ -199,9 +199,9 @@ def words_in_training(
 def words_known(
     splits: Callable[[], Iterable[Split]],
     references: Sequence[str],
-    language: str = "",
-    restored: Callable[[list[str]], list[str]] = list,
-    name: str = WHOLE_TEXT,
+    language: str,
+    restored: Callable[[list[str]], list[str]],
+    name: str,
 ) -> WordCounts:
     """Count the words of the training text, whose Splits `splits` returns, or of the references if it is not there."""
     try:

@@ -22,7 +22,7 @@ from keras_transformer.samples import Sample
 from keras_transformer.text.survival import Survival, survival
 from keras_transformer.tokenizer import Tokenizer
 
-from ..data.corpus import WHOLE_TEXT, Split
+from ..data.corpus import Split
 from .breakdown import Breakdown, WordCounts, break_down, words_known
 from .card import Card, TimedTranslations
 from .significance import Comparison, differences, largest_differences
@@ -132,7 +132,7 @@ def evaluator_of(
     language: str,
     splits: Callable[[], Iterable[Split]],
     samples: Sequence[Sample],
-    text: str = WHOLE_TEXT,
+    text: str,
 ) -> Evaluator:
     """The Evaluator of a model, or of several that are compared, that read and write by these tokenizers.
 

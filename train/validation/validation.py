@@ -117,7 +117,7 @@ def row_sums(transformer: keras.Model, xla: bool):
     return tf.function(sums, jit_compile=xla)
 
 
-def sums_of_pairs(sums_of_rows, pairs: EncodedPairs, most_positions: float = math.inf) -> np.ndarray:
+def sums_of_pairs(sums_of_rows, pairs: EncodedPairs, most_positions: float) -> np.ndarray:
     """The TokenSums of every pair, in their order: float64 (pairs, 4)."""
     sums_of = np.zeros((len(pairs), len(TokenSums._fields)))
     for indices, batch in padded_batches(pairs, ROWS, most_positions=most_positions):

@@ -102,7 +102,7 @@ def read_corpus(data: TreebankData) -> Corpus:
     return Corpus(train, validation, test, data.source_language, data.target_language, symbols, data.outputs)
 
 
-def symbols_of_trees(trees: Iterable[Tree], leaves: str = "XX") -> tuple[str, ...]:
+def symbols_of_trees(trees: Iterable[Tree], leaves: str) -> tuple[str, ...]:
     """The symbols of all lines of brackets, for a tokenizer; `leaves` are "XX" or "tags"."""
     roots, labels, tags = set(), set(), set()
     for tree in trees:
