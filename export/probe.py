@@ -1,7 +1,7 @@
 """`python -m keras_transformer.export.probe URL`: whether a local server answers, for containers without curl.
 
 Exits with 0 if GET URL is answered with 200, as `/v1/models/NAME` is while the model is served, and with 1 if not. It
-needs nothing but Python's own library.
+needs nothing that pip installs.
 """
 
 import argparse
@@ -11,6 +11,8 @@ import ssl
 import sys
 import urllib.parse
 from collections.abc import Sequence
+
+from keras_transformer.errors import first_line_of
 
 SECONDS = 5.0  # for an answer, at most
 
@@ -52,7 +54,7 @@ def reason_against(url: str, unix_socket: str | None = None) -> str:
         status = connection.getresponse().status
         connection.close()
     except (OSError, ValueError, http.client.HTTPException) as error:
-        return f"{url} does not answer: {error}."
+        return f"{url} does not answer: {first_line_of(error)}"
     return "" if status == 200 else f"{url} answers {status}."
 
 

@@ -11,6 +11,7 @@ from types import ModuleType
 
 from keras_transformer.commands.signals import end_on_interrupt, end_on_signals
 from keras_transformer.commands.table import COMMANDS, DISTRIBUTION, GROUPS
+from keras_transformer.errors import first_line_of
 
 USAGE_ERROR = 2  # the exit code of a wrong command line, as Typer has it
 
@@ -23,9 +24,7 @@ def main(prog_name: str = "keras-transformer", arguments: Sequence[str] | None =
         if sys.stdout is not None:  # as after `>&-`
             sys.stdout.flush()
     except OSError as error:  # help, or what a command printed last, to a full disk
-        from keras_transformer.commands.console import sentence_of  # takes long to import
-
-        print(f"Error: {sentence_of(error)}", file=sys.stderr)
+        print(f"Error: {first_line_of(error)}", file=sys.stderr)
         os._exit(1)  # Python would try to write once more, and print its own error
 
 

@@ -1,4 +1,6 @@
-"""The roots of all exceptions that end a command before its work is done: UserError and Interrupted."""
+"""The roots of all exceptions that end a command before its work is done, and what a message says of any other."""
+
+import os
 
 
 class UserError(ValueError):
@@ -20,6 +22,19 @@ class InputError(UserError):
 
 
 def first_line_of(error: BaseException) -> str:
-    """Return the first line of an exception's message, or the name of its class if it has none, ending in a period."""
-    line = str(error).strip().partition("\n")[0] or type(error).__name__
+    """Return the first line of an exception's message, or the name of its class if it has none, ending in a period.
+
+    Of an error of the operating system, it is the file, if there is one, and the reason, without the number.
+    """
+    line = (message_of(error) or type(error).__name__).partition("\n")[0]
     return line.rstrip(".") + "."
+
+
+def message_of(error: BaseException) -> str:
+    """Return an exception's message; of an OSError "FILE: Is a directory", not "[Errno 21] Is a directory: FILE"."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error).strip()
+    reason = error.strerror
+    if error.errno is not None and "errno = " in reason:  # of HDF5, which writes its own arguments around it
+        reason = os.strerror(error.errno)
+    return reason if error.filename is None else f"{os.fsdecode(error.filename)}: {reason}"

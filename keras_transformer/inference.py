@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
+from keras_transformer.errors import first_line_of
 from keras_transformer.files import write_atomically
 from keras_transformer.model_config import ConfigError
 
@@ -91,6 +92,6 @@ def inference_in_config(path: pathlib.Path) -> Inference:
     except (FileNotFoundError, NotADirectoryError):
         return Inference()
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ConfigError) as error:
-        log.warning("%s cannot be read (%s): outputs are taken for text", path, error)
+        log.warning("%s cannot be read (%s): outputs are taken for text", path, first_line_of(error)[:-1])
         return Inference()
     return inference

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import uvicorn
 
+from keras_transformer.errors import first_line_of
+
 from ..versions import ExportError
 from .dispatcher import Dispatcher
 from .grpc_api import bound_server, set_serving
@@ -102,7 +104,7 @@ async def run_server(
         for listener in listeners:
             listener.close()
         dispatcher.close()
-        raise ExportError(str(error)) from None
+        raise ExportError(first_line_of(error)) from None
     protocol = HttpConnection.limited(options)
     config = uvicorn.Config(
         rest_application(dispatcher, secrets.keys),

@@ -122,7 +122,7 @@ def exit_codes() -> Iterator[None]:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from None
     except OSError as error:
-        typer.echo(f"Error: {sentence_of(error)}", err=True)
+        typer.echo(f"Error: {first_line_of(error)}", err=True)
         raise typer.Exit(1) from None
     except Interrupted as reason:
         typer.echo(reason, err=True)
@@ -136,13 +136,6 @@ def exit_codes() -> Iterator[None]:
             err=True,
         )
         raise typer.Exit(1) from None
-
-
-def sentence_of(error: OSError) -> str:
-    """Return an error of the operating system as a sentence: the file, if it has one, and the reason."""
-    if error.strerror is None:
-        return str(error)
-    return f"{error.filename}: {error.strerror}." if error.filename is not None else f"{error.strerror}."
 
 
 def translate_lines(

@@ -36,7 +36,9 @@ def records(folder: RunFolder) -> Iterator[Finding]:
         except UserError as error:
             sentence = first_line_of(error)[:-1]
             yield missing(sentence.rpartition(". ")[0] or sentence, remedy)  # which says what to do in its place
-        except (OSError, ValueError) as error:  # ValueError: neither UTF-8, TOML nor JSON, or not what it must hold
+        except OSError as error:
+            yield missing(first_line_of(error)[:-1], remedy)
+        except ValueError as error:  # neither UTF-8, TOML nor JSON, or not what it must hold
             yield missing(f"{file.name} is damaged: {first_line_of(error).rstrip('.')}", remedy)
         else:
             whole.append(file.name)

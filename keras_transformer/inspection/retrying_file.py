@@ -4,6 +4,8 @@ import logging
 import os
 import pathlib
 
+from keras_transformer.errors import first_line_of
+
 log = logging.getLogger("keras_transformer")
 
 
@@ -27,7 +29,7 @@ class RetryingFile:
                 del self.pending[: self.file.write(self.pending)]
         except OSError as error:
             if not self.refused:
-                log.error("%s cannot be written: %s. Training continues; make room.", self.path, error)
+                log.error("%s cannot be written: %s Training continues; make room.", self.path, first_line_of(error))
             self.refused += 1
         else:
             if self.refused:

@@ -12,6 +12,7 @@ import re
 import sys
 import types
 
+import h5py
 import pytest
 import typer
 
@@ -73,7 +74,7 @@ def test_packages_are_unavailable_within_and_come_back():
         (InputError("Line 1 is wrong."), "Line 1 is wrong."),
         (FileNotFoundError(2, "No such file or directory", "a.txt"), "a.txt: No such file or directory."),
         (OSError(28, "No space left on device"), "No space left on device."),
-        (OSError("cannot read it"), "cannot read it"),
+        (OSError("cannot read it"), "cannot read it."),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_1(capsys, error, message):
@@ -242,6 +243,18 @@ def test_a_list_of_lines_is_not_one_string():
 def test_the_first_line_of_an_error():
     assert first_line_of(ValueError("\none\ntwo")) == first_line_of(ValueError("one.")) == "one."
     assert first_line_of(ValueError()) == "ValueError."
+
+
+@pytest.mark.parametrize("use", [open, h5py.File, os.unlink, os.listdir])
+@pytest.mark.parametrize("name", ["folder", "nothing", "a/b", "\udcff"])
+def test_an_error_of_the_operating_system_is_the_file_and_the_reason_without_a_number(tmp_path, use, name):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "a").touch()
+    try:
+        use(os.fspath(tmp_path / name))
+    except OSError as error:
+        assert first_line_of(error).endswith(f"{os.strerror(error.errno)}.")
+        assert not re.search("errno", first_line_of(error), re.IGNORECASE)
 
 
 @pytest.mark.slow

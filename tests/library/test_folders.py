@@ -189,7 +189,7 @@ def test_whatever_is_in_the_place_of_a_file_is_told_with_its_name_and_nothing_is
     told = [
         finding for finding in folders.folder(run) if finding.state in (MISSING, NOTE) and path.name in finding.text
     ]
-    assert len(told) == 1 and told[0].advice and "\n" not in told[0].text
+    assert len(told) == 1 and told[0].advice and not re.search(r"\n|errno", told[0].text, re.IGNORECASE)
 
 
 def test_a_model_that_cannot_be_read_is_one_finding(tmp_path):

@@ -44,7 +44,7 @@ def test_records_that_are_refused_are_written_in_their_order_once_there_is_room(
     disk.takes = 0
     for record in (b"f", b"g", b"h"):
         file.write(record)
-    refusal = f"{file.path} cannot be written: [Errno 28] No space left on device. Training continues; make room."
+    refusal = f"{file.path} cannot be written: No space left on device. Training continues; make room."
     assert caplog.messages == [refusal]
     disk.takes = 100
     file.write(b"i")

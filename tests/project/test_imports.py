@@ -96,6 +96,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "letters_graph": "export/graph/served_graph.py with letters for tokens",
     "light_folder": "export/server/models.py and model_folder.py with versions that load at once",
     "lite_folder": "keras_transformer/lite/folder.py",
+    "messages": "what a user reads of errors of the operating system",
     "lowercase": "tokenizers in lower case",
     "manual": "the pages of docs/",
     "marian_mt": "an exported folder in transformers",

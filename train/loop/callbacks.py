@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import keras
 import psutil
 
+from keras_transformer.errors import first_line_of
 from keras_transformer.inspection.callbacks import Inspection
 from keras_transformer.losses import perplexity
 
@@ -205,8 +206,8 @@ class AfterEachUpdate(keras.callbacks.Callback):
             vars(self.progress).update(vars(progress))
         except OSError as error:
             log.error(
-                "The best checkpoint, of step %d, could not be written: %s. Training continues; make room.",
-                self.progress.step, error,
+                "The best checkpoint, of step %d, could not be written: %s Training continues; make room.",
+                self.progress.step, first_line_of(error),
             )  # fmt: skip
 
     def save(self, is_interim: bool) -> None:
@@ -224,7 +225,8 @@ class AfterEachUpdate(keras.callbacks.Callback):
             with self.stopwatch.timing("checkpoint"):
                 self.records.checkpoints.save(self.model, self.model.optimizer, progress)
         except OSError as error:
-            message = f"The checkpoint of step {step} could not be written: {error}. Earlier ones are unchanged."
+            reason = first_line_of(error)
+            message = f"The checkpoint of step {step} could not be written: {reason} Earlier ones are unchanged."
             if step == self.training.steps or self.model.stop_training:
                 raise CheckpointError(
                     f"{message} Make room, then run the same command again to continue from the newest of them."

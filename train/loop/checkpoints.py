@@ -13,7 +13,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_transformer.errors import UserError
+from keras_transformer.errors import UserError, first_line_of
 from keras_transformer.files import DAMAGED_ARCHIVE, write_atomically
 from keras_transformer.machine import processor_cores
 from keras_transformer.run_folder import CHECKPOINTS
@@ -242,7 +242,7 @@ def read_checkpoint(path: pathlib.Path, prefix: str = "") -> dict[str, np.ndarra
                 f"{path} cannot be read: {error.strerror}. Run the same command again when it can be, or move it away "
                 "to go on from the checkpoint before it."
             ) from None
-        raise DamagedCheckpoint(f"{path} is damaged: {error}.") from None
+        raise DamagedCheckpoint(f"{path} is damaged: {first_line_of(error)}") from None
 
 
 def read_weights(path: pathlib.Path) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import keras
 
-from keras_transformer.errors import UserError
+from keras_transformer.errors import UserError, first_line_of
 
 from ..config.training import TrainingConfig
 from ..data.batches import ShardedBatches
@@ -126,5 +126,6 @@ def save_start(checkpoints: Checkpoints, model: keras.Model, progress: Progress)
         checkpoints.save(model, model.optimizer, progress)
     except OSError as error:
         raise CheckpointError(
-            f"The checkpoint of step 0, to go back to, could not be written: {error}. Make room, and start again."
+            f"The checkpoint of step 0, to go back to, could not be written: {first_line_of(error)} Make room, and "
+            "start again."
         ) from None

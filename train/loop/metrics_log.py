@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from tensorboard.compat.proto.summary_pb2 import Summary
 
-from keras_transformer.errors import UserError
+from keras_transformer.errors import UserError, first_line_of
 from keras_transformer.inference import TEXT
 from keras_transformer.inspection.retrying_file import RetryingFile
 from keras_transformer.run_folder import RunFolder
@@ -46,8 +46,8 @@ class MetricsLog:
                 self.events.add("final", 0, start, settings_summary(config, start))
         except OSError as error:
             raise UserError(
-                f"The metrics in {folder.path} cannot be written: {error}. Make room, or make it writable; then "
-                "run the same command again."
+                f"The metrics in {folder.path} cannot be written: {first_line_of(error)} Make room, or make it "
+                "writable; then run the same command again."
             ) from None
         for record in records:
             self.events.write(record.pop("step"), record.pop("time", time.time()), record)

@@ -9,6 +9,7 @@ from typing import Any
 
 from keras_transformer.config import ConfigError, TransformerConfig
 from keras_transformer.decoding.options import RUN_OPTIONS
+from keras_transformer.errors import first_line_of
 from keras_transformer.files import write_atomically
 from keras_transformer.inference import TREES, Inference
 from keras_transformer.kinds import load_model_config
@@ -64,7 +65,11 @@ def with_found_micro_batches(folder: RunFolder, config: RunConfig, worker: Worke
     try:
         number = int(recorded_values(folder)["training.micro_batches"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        log.warning("%s cannot be read (%s): the number of micro-batches is found anew", folder.config, error)
+        log.warning(
+            "%s cannot be read (%s): the number of micro-batches is found anew",
+            folder.config,
+            first_line_of(error)[:-1],
+        )
         return config
     log.info(
         "training.find_micro_batches: the run goes on with training.micro_batches = %d, with which it was begun; to "
@@ -115,7 +120,8 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
     try:
         recorded: dict[str, Any] = BEFORE_THEY_WERE_KEYS | recorded_values(folder)
     except (OSError, ValueError) as error:  # ValueError: neither TOML nor UTF-8
-        log.warning("%s cannot be read (%s): it is written again from the given configuration", folder.config, error)
+        reason = first_line_of(error)[:-1]
+        log.warning("%s cannot be read (%s): it is written again from the given configuration", folder.config, reason)
         refuse(folder, differing_keys(*model_fields(folder, config)))
         return {}
     changes = differing_keys(recorded, flattened(config.to_toml()))
