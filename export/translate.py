@@ -35,7 +35,7 @@ from keras_transformer.commands.files import (
     translate_files,
 )
 from keras_transformer.commands.options import BatchSize, WithConfidence, WithScores
-from keras_transformer.files import sha256_of_folder
+from keras_transformer.files import resolved, sha256_of_folder
 from keras_transformer.lite.folder import is_lite_folder
 from keras_transformer.model_config import ConfigError
 from keras_transformer.text.documents import DocumentTranslator
@@ -75,7 +75,7 @@ def translate(
         export = folder
         if files.output is not None:
             export = export_at(folder)  # now, since another version may come
-            if files.output.resolve().is_relative_to(export.resolve()):
+            if resolved(files.output).is_relative_to(resolved(export)):
                 raise ConfigError(f"--output {files.output} is inside the export {export}: name a file elsewhere.")
         translator = translator_of(export, batch_size)
         cut_lines = CutLines("line" if files.format == LINES else "sentence")

@@ -76,9 +76,8 @@ def is_checkout_on_path() -> bool:
     """Return whether `import train` finds the folder beside this package, and not another project's module."""
     found = importlib.util.find_spec("train")
     checkout = pathlib.Path(__file__).resolve().parents[1]
-    return (
-        found is not None and found.origin is not None and pathlib.Path(found.origin).resolve().parents[1] == checkout
-    )
+    origin = None if found is None else found.origin
+    return origin is not None and pathlib.Path(os.path.realpath(origin)).parents[1] == checkout
 
 
 def help_text(prog_name: str) -> str:

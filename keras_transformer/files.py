@@ -89,6 +89,11 @@ def behind_links(path: pathlib.Path) -> pathlib.Path:
     return target
 
 
+def resolved(path: str | os.PathLike) -> pathlib.Path:
+    """Return the absolute path behind all links. `Path.resolve` raises RuntimeError for links in a circle."""
+    return pathlib.Path(os.path.realpath(path))
+
+
 def permissions_of(path: pathlib.Path) -> int | None:
     """Return the permissions of a file; None if there is no file at `path`, or a link."""
     try:

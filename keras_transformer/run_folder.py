@@ -4,7 +4,7 @@ import os
 import pathlib
 
 from keras_transformer.errors import UserError
-from keras_transformer.files import sha256_of, write_atomically
+from keras_transformer.files import resolved, sha256_of, write_atomically
 from keras_transformer.inference import Inference, inference_in_config
 from keras_transformer.lite.folder import is_lite_folder
 from keras_transformer.model_config import ConfigError
@@ -72,8 +72,8 @@ class RunFolder:
 
     def refuse_own_file(self, option: str, path: pathlib.Path) -> None:
         """Raises ConfigError if `path`, to which a command would write by its `option`, is a file of this run."""
-        place = path.resolve()
-        if any(place.is_relative_to(own.resolve()) for own in vars(self).values() if own != self.path):
+        place = resolved(path)
+        if any(place.is_relative_to(resolved(own)) for own in vars(self).values() if own != self.path):
             raise ConfigError(f"{option} {path} is a file of the run {self.path}: name another one.")
 
     def check_tokenizer(self) -> None:

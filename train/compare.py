@@ -18,7 +18,7 @@ import typer
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process
 from keras_transformer.commands.output_files import check_not_read, check_picture
 from keras_transformer.config import ConfigError
-from keras_transformer.files import behind_links
+from keras_transformer.files import behind_links, resolved
 
 app = command_app()
 
@@ -55,7 +55,7 @@ def compare(
 
 def check_runs(paths: list[pathlib.Path]) -> None:
     """Raises ConfigError unless there are at least two paths, each of another folder."""
-    if len({path.resolve() for path in paths}) < len(paths) or len(paths) < 2:
+    if len({resolved(path) for path in paths}) < len(paths) or len(paths) < 2:
         raise ConfigError(f"Give at least two different run folders; found {', '.join(map(str, paths))}.")
 
 

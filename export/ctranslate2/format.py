@@ -6,6 +6,7 @@ import pathlib
 
 from keras_transformer.commands.console import quiet_imports
 from keras_transformer.commands.signals import signals_raise
+from keras_transformer.files import resolved
 
 from ..job import ExportJob, Quantization
 from ..versions import ExportError, refuse_existing, unfinished_version
@@ -29,7 +30,7 @@ class CTranslate2:
                 f"The coverage penalty is {job.options.coverage_penalty}, and the README.md of --format ctranslate2 "
                 "searches without one: give --coverage-penalty 0, or --format saved_model."
             )
-        folder = job.folder.resolve()  # the end of a link, or ".", can be replaced
+        folder = resolved(job.folder)  # the end of a link, or ".", can be replaced
         refuse_existing(folder)
         with quiet_imports():
             from keras_transformer.translator import Translator

@@ -9,6 +9,7 @@ import typer
 
 from keras_transformer.commands.console import quiet_imports
 from keras_transformer.commands.signals import signals_raise
+from keras_transformer.files import resolved
 from keras_transformer.run_folder import RunFolder
 
 from ..job import ExportJob
@@ -41,7 +42,7 @@ class HuggingFace:
                 "--coverage-penalty 0, or --format saved_model."
             )
         job = job.without_shortlist()  # of which MarianMTModel knows nothing
-        folder = job.folder.resolve()  # the end of a link, or ".", can be replaced
+        folder = resolved(job.folder)  # the end of a link, or ".", can be replaced
         refuse_existing(folder)
         with quiet_imports():
             from keras_transformer.translator import Translator

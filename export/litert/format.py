@@ -7,6 +7,7 @@ import pathlib
 from keras_transformer.commands.console import quiet_imports
 from keras_transformer.commands.signals import signals_raise
 from keras_transformer.confidence import calibration_of
+from keras_transformer.files import resolved
 from keras_transformer.run_folder import RunFolder
 
 from ..job import ExportJob, Quantization
@@ -29,7 +30,7 @@ class LiteRT:
     def export(self, job: ExportJob) -> pathlib.Path:
         if self.quantization not in QUANTIZATIONS:
             raise ExportError(f"--quantization {self.quantization} does not exist; LiteRT models have int8.")
-        folder = job.folder.resolve()  # the end of a link, or ".", can be replaced
+        folder = resolved(job.folder)  # the end of a link, or ".", can be replaced
         refuse_existing(folder)
         with quiet_imports():
             from keras_transformer.lite.translator import LiteTranslator, require_litert

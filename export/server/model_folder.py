@@ -9,6 +9,7 @@ import time
 from typing import NamedTuple
 
 from keras_transformer.errors import first_line_of
+from keras_transformer.files import resolved
 
 from ..versions import ExportError, find_version, is_number, is_version, numbered_versions
 from .errors import Code, RequestError, invalid
@@ -88,7 +89,7 @@ class ModelFolder:
         folder = pathlib.Path(os.path.abspath(path))  # not resolved: a link may be turned
         is_single = is_version(folder)
         if is_single:
-            folder = folder.resolve()  # the name of the folder is the number
+            folder = resolved(folder)  # the name of the folder is the number
         model = Model(folder.parent.name if is_single else folder.name, folder)
         return cls(model, is_single).loaded()
 

@@ -36,7 +36,7 @@ def prepare_process(is_long: bool = False) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
     if hasattr(sys.stdout, "reconfigure"):  # texts of any language, whatever the locale is
-        sys.stdout.reconfigure(encoding="utf-8")
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")  # names of files that are not UTF-8 too
     logs = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace")  # `quiet_imports` hides no log
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # hides even the notice that there is no GPU
     os.environ["KERAS_BACKEND"] = "tensorflow"  # over the shell and ~/.keras: commands compile with it

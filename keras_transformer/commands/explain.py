@@ -21,7 +21,7 @@ from keras_transformer.commands.options import RunName, SearchArguments, TargetP
 from keras_transformer.commands.runs import opened
 from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.files import behind_links, write_atomically
+from keras_transformer.files import behind_links, resolved, write_atomically
 from keras_transformer.hub import is_on_hub
 from keras_transformer.outputs import outputs_of
 from keras_transformer.run_folder import RunFolder
@@ -57,7 +57,7 @@ def explain(
             from keras_transformer.parallel import tune_for_translation
 
         tune_for_translation()
-        name = run if is_on_hub(run) else folder.resolve().name
+        name = run if is_on_hub(run) else resolved(folder).name
         explanation = dataclasses.asdict(Explainer.load(folder, options).explain(sentence, target_prefix))
         write_atomically(behind_links(to), page({"model": name, "explanation": explanation}))
         print(to)

@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Iterable
 
 from keras_transformer.config import ConfigError
-from keras_transformer.files import behind_links
+from keras_transformer.files import behind_links, resolved
 from keras_transformer.run_folder import RunFolder
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -43,7 +43,7 @@ def check_plain_text(option: str, path: pathlib.Path) -> None:
 
 def is_same_file(path: pathlib.Path, other: pathlib.Path) -> bool:
     """Return whether two paths lead to one file, as through links. It need not exist yet."""
-    return path.resolve() == other.resolve() or (path.exists() and other.exists() and path.samefile(other))
+    return resolved(path) == resolved(other) or (path.exists() and other.exists() and path.samefile(other))
 
 
 def check_not_read(option: str, path: pathlib.Path, read: Iterable[pathlib.Path | None]) -> None:

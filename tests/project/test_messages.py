@@ -1,13 +1,30 @@
 """Messages about errors of the operating system: `str` of such an error has its number, as in "[Errno 21]"."""
 
 import ast
+import os
+import re
 
+import h5py
 import pytest
 
+from keras_transformer.errors import first_line_of
+from keras_transformer.files import resolved
 from tests.support.places import ROOT
 
 SYSTEM = {"OSError", "PermissionError", "FileNotFoundError", "IsADirectoryError", "NotADirectoryError"}
 PRINTS = {"debug", "info", "warning", "error", "exception", "write", "echo", "print", "str", "repr", "ascii"}
+
+
+@pytest.mark.parametrize("use", [open, h5py.File, os.unlink, os.listdir])
+@pytest.mark.parametrize("name", ["folder", "nothing", "a/b", "\udcff"])
+def test_an_error_of_the_operating_system_is_the_file_and_the_reason_without_a_number(tmp_path, use, name):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "a").touch()
+    try:
+        use(os.fspath(tmp_path / name))
+    except OSError as error:
+        assert first_line_of(error).endswith(f"{os.strerror(error.errno)}.")
+        assert not re.search("errno", first_line_of(error), re.IGNORECASE)
 
 
 def as_it_is(code):
@@ -38,3 +55,11 @@ def test_one_that_had_would_be_noticed(use):
     assert list(as_it_is(code.format(kind="(ValueError, OSError)", use=use))) == [4]
     assert not list(as_it_is(code.format(kind="ValueError", use=use)))
     assert not list(as_it_is(code.format(kind="OSError", use="first_line_of(error)")))
+
+
+def test_links_in_a_circle_are_a_path_that_is_not_there_wherever_a_path_is_looked_at(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    assert resolved(tmp_path / "loop" / "file") == resolved(tmp_path) / "loop" / "file"
+    for package in ("keras_transformer", "train", "export", "cluster"):
+        for file in (ROOT / package).rglob("*.py"):  # Path.resolve raises RuntimeError in a circle
+            assert not re.search(r"(?<!__file__\))\.resolve\(\)", file.read_text(encoding="utf-8")), file

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import InputError
-from keras_transformer.files import packer_of, read_lines
+from keras_transformer.files import packer_of, read_lines, resolved
 from keras_transformer.normalization import is_blank
 
 from .corpus import CorpusError, Pair
@@ -31,7 +31,7 @@ def file_stamp(path: pathlib.Path, name: str) -> list:
             why = "which is a pipe or a device, and text is read more than once: write it to a file first"
         raise CorpusError(f"data.{name} names {path}, {why}.{hint}")
     status = os.stat(path)
-    return [str(path.resolve()), status.st_size, status.st_mtime_ns]
+    return [str(resolved(path)), status.st_size, status.st_mtime_ns]
 
 
 def read_aligned(source_path: pathlib.Path, target_path: pathlib.Path) -> Iterator[Pair]:
@@ -52,7 +52,7 @@ def read_aligned(source_path: pathlib.Path, target_path: pathlib.Path) -> Iterat
 
 def check_sides(source: pathlib.Path, reference: pathlib.Path) -> None:
     """Raises ConfigError if a command's --source and --reference are one file."""
-    if source.resolve() == reference.resolve():
+    if resolved(source) == resolved(reference):
         raise ConfigError(f"--source and --reference are both {source}: name the file of each side.")
 
 

@@ -16,7 +16,7 @@ import typer
 
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process
 from keras_transformer.commands.signals import end_on_interrupt
-from keras_transformer.errors import UserError
+from keras_transformer.errors import UserError, message_of
 from keras_transformer.files import write_atomically
 
 from .files import MULTI30K
@@ -128,7 +128,7 @@ def reason_of(error: BaseException) -> str:
     """The innermost cause of an exception, in one line: the outer ones repeat it with addresses of objects."""
     while cause := error.__cause__ or error.__context__:
         error = cause
-    return f"{type(error).__name__}: {error}".replace("\n", " ")
+    return f"{type(error).__name__}: {message_of(error)}".replace("\n", " ")
 
 
 def sum_of_text(content: bytes) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from keras_transformer.config import ConfigError
-from keras_transformer.files import write_atomically
+from keras_transformer.files import resolved, write_atomically
 from keras_transformer.pair_tokenizer import open_tokenizer
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.text.placeholders import placeholders_in, symbols_of
@@ -66,7 +66,7 @@ def is_left_over(folder: RunFolder, config: TokenizerConfig) -> bool:
     """Whether the run folder's tokenizer is left over from an attempt without checkpoint or weights."""
     if not folder.tokenizer.exists() or folder.has_begun() or folder.weights.exists():
         return False
-    return not config.model or pathlib.Path(config.model).resolve() != folder.tokenizer.resolve()
+    return not config.model or resolved(config.model) != resolved(folder.tokenizer)
 
 
 def prepare_tokenizer(

@@ -10,7 +10,7 @@ from typing import Any
 from keras_transformer.config import ConfigError, TransformerConfig
 from keras_transformer.decoding.options import RUN_OPTIONS
 from keras_transformer.errors import first_line_of
-from keras_transformer.files import write_atomically
+from keras_transformer.files import resolved, write_atomically
 from keras_transformer.inference import TREES, Inference
 from keras_transformer.kinds import load_model_config
 from keras_transformer.model_config import BaseModelConfig
@@ -202,7 +202,7 @@ def refuse(folder: RunFolder, changes: Changes) -> None:
 
 def refuse_another_start(folder: RunFolder, before: str | None, now: str | None) -> None:
     """Raises ConfigError if a run that has begun is now to start from another run, or from none."""
-    if before == now or (before and now and pathlib.Path(before).resolve() == pathlib.Path(now).resolve()):
+    if before == now or (before and now and resolved(before) == resolved(now)):
         return
     began = f"from the weights of {before}" if before else "from random weights"
     raise ConfigError(

@@ -4,6 +4,7 @@ import pathlib
 import shlex
 import subprocess
 
+from keras_transformer.files import resolved
 from keras_transformer.run_folder import RunFolder
 
 from ..config.training import TrainingConfig
@@ -65,7 +66,7 @@ def commit(checkout: pathlib.Path = CHECKOUT) -> str | None:
     A folder inside the checkout of another project has no commit of its own.
     """
     top = git(checkout, "rev-parse", "--show-toplevel")
-    if top is None or pathlib.Path(top).resolve() != checkout.resolve():
+    if top is None or resolved(top) != resolved(checkout):
         return None
     head = git(checkout, "rev-parse", "HEAD")
     changes = git(checkout, "status", "--porcelain", "--untracked-files=no")

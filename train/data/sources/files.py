@@ -4,6 +4,7 @@ import itertools
 import pathlib
 from collections.abc import Iterable, Iterator
 
+from keras_transformer.files import resolved
 from keras_transformer.normalization import is_blank
 
 from ...config.sources.files import FilesData, FilesEntry
@@ -87,7 +88,7 @@ def _paths(name: str, files: list[str] | str) -> list[pathlib.Path]:
             f"data.{name} has {files!r}, an entry of {len(paths)} file{'s' * (len(paths) != 1)}: an entry is [source "
             "file, target file] or one TSV file."
         )
-    if len(paths) == 2 and paths[0].resolve() == paths[1].resolve():
+    if len(paths) == 2 and resolved(paths[0]) == resolved(paths[1]):
         raise CorpusError(f"data.{name} names {paths[0]} as source and as target: name the file of each side.")
     return paths
 

@@ -6,6 +6,7 @@ from types import ModuleType
 
 from keras_transformer.commands.console import on_one_line
 from keras_transformer.errors import first_line_of
+from keras_transformer.files import resolved
 
 from ...config.sources.tfds import TfdsData
 from ..corpus import Corpus, CorpusError, Pair, Split
@@ -108,7 +109,7 @@ def _fingerprint(builder, data: TfdsData, part) -> dict:
     return {
         "source": "tfds",
         "set": builder.info.full_name,
-        "folder": str(folder.resolve()),
+        "folder": str(resolved(folder)),
         "files": [[file_stamp(path, "data_dir") for path in files]],
         "part": str(part),
         "languages": [data.source_language, data.target_language],
