@@ -23,6 +23,9 @@ DAMAGED_ARCHIVE = (  # what zipfile, and NumPy above it, raise for a .zip or .np
     zipfile.BadZipFile, zlib.error, EOFError, ValueError, LookupError, TypeError,
     RuntimeError,  # encrypted; NotImplementedError: packed in another way, or by a later version
 )  # fmt: skip
+MARKED = {  # encodings that begin with a mark; that of UTF-32 begins with one of UTF-16
+    "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}  # fmt: skip
 COMPRESSED = {b"\xfd7zXZ\x00": "unxz", b"BZh91AY&SY": "bunzip2", b"\x28\xb5\x2f\xfd": "unzstd", b"PK\x03\x04": "funzip"}
 
 
@@ -195,8 +198,9 @@ def _remedy(line: bytes, number: int) -> str:
         return f"It is compressed: unpack it first, for example with `{program} < FILE`."
     if number == 1 and line.startswith(GZIP):
         return "It is compressed with gzip: unpack it first, for example with `gunzip -c`."
-    if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "It is UTF-16: convert it first, for example with `iconv -f UTF-16 -t UTF-8`."
+    for encoding, marks in MARKED.items():
+        if number == 1 and line.startswith(marks):
+            return f"It is {encoding}: convert it first, for example with `iconv -f {encoding} -t UTF-8`."
     if b"\0" in line:
         return "It has bytes that are 0, as no text has: give a file of text."
     return "Convert it first, for example with `iconv -f LATIN1 -t UTF-8`."

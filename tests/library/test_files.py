@@ -36,6 +36,8 @@ def test_bytes_that_are_not_utf_8_are_named_by_line_and_byte():
         (gzip.compress(b"a line", mtime=0), "gzip"),
         ("a line".encode("utf-16"), "UTF-16"),
         (b"\xfe\xff\x00a", "UTF-16"),
+        ("\ufeffa line".encode("utf-32-le"), "UTF-32"),
+        ("\ufeffa line".encode("utf-32-be"), "UTF-32"),
         ("für\n".encode("utf-16-le"), "UTF-16LE"),
         ("a line".encode("utf-16-be"), "UTF-16BE"),
         (b"\x7fELF\x02\x01\x00\x00\xf0", "no text"),
