@@ -3,8 +3,8 @@
 //   source, options          what was asked
 //   source_pieces            pieces of the sentence, the end included
 //   truncated                whether the sentence was longer than the model takes
-//   translations             best first: text, score, log_probability, pieces, piece_log_probabilities, is_cut, unplaced,
-//                            confidence, null if the run was not calibrated
+//   translations             best first: text, score, log_probability, pieces, piece_log_probabilities, is_cut,
+//                            is_forced, unplaced, remaining, confidence, null if the run was not calibrated
 //   target_pieces            the pieces that attend; if missing, those of the best translation
 //   attention                memory, encoder, decoder, each [layer][head][row][column]; or null
 //   beam                     step, parent, slot, piece, log_probability; slot -1 was dropped; or null
@@ -24,6 +24,7 @@ function fromTranslate(row, source, options) {
       pieces: itemsOf(row.pieces[rank]),
       piece_log_probabilities: numbersOf(row.piece_log_probabilities[rank]),
       is_cut: row.is_cut?.[rank] ?? false, // older exports do not tell
+      is_forced: row.is_forced?.[rank] ?? false, // only if something was required
       unplaced: row.unplaced?.[rank] ?? "", // only if something was to be protected or required
       remaining: row.remaining?.[rank] ?? "", // only if something was forbidden
       confidence: row.confidences?.[rank] ?? null,

@@ -180,12 +180,13 @@ function noteOf(best) {
   return `${confidence}score ${fixed(best.score, 2)}${troubleOf(best)}`;
 }
 
-/** Return what a reader must know of a translation: whether it was cut, what is missing, what came all the same. */
-function troubleOf({ is_cut, unplaced, remaining }) {
+/** Return what a reader must know: whether it was cut, whether phrases fit, what is missing, what came all the same. */
+function troubleOf({ is_cut, is_forced, unplaced, remaining }) {
   const cut = is_cut ? " \u00b7 cut at its limit: its end may be missing" : "";
+  const forced = is_forced ? " \u00b7 the required phrases do not fit: it may make no sense" : "";
   const missing = unplaced ? ` \u00b7 without ${unplaced.replaceAll("\n", ", ")}, which has no place` : "";
   const forbidden = remaining ? ` \u00b7 with ${remaining.replaceAll("\n", ", ")}, though forbidden` : "";
-  return `${cut}${missing}${forbidden}`;
+  return `${cut}${forced}${missing}${forbidden}`;
 }
 
 /** Show an explanation, or as much of it as there is. */

@@ -12,14 +12,18 @@ function alternative(translation, rank, choose) {
     "label",
     { class: "alternative" },
     input,
-    element("span", { class: "text", lang: "", dir: "auto" }, translation.text || "(empty)", ...cutMark(translation)),
+    element("span", { class: "text", lang: "", dir: "auto" }, translation.text || "(empty)", ...marksOf(translation)),
     numbered("score", translation.score),
     numbered("log P", translation.log_probability),
     ...(translation.confidence == null ? [] : [numbered("confidence", translation.confidence)]),
   );
 }
 
-const cutMark = ({ is_cut }) => (is_cut ? [element("small", { class: "cut", lang: "en" }, " cut at its limit")] : []);
+/** Return what a reader must know of an alternative, behind its text. */
+function marksOf({ is_cut, is_forced }) {
+  const marks = [...(is_cut ? ["cut at its limit"] : []), ...(is_forced ? ["the required phrases do not fit"] : [])];
+  return marks.length ? [element("small", { class: "marks", lang: "en" }, ` ${marks.join(" \u00b7 ")}`)] : [];
+}
 
 const numbered = (name, value) =>
   element("span", { class: "number" }, element("small", {}, `${name} `), fixed(value, 2));

@@ -81,8 +81,8 @@ def test_an_alternative_that_is_chosen_by_the_keyboard_shows_its_tokens(file):
     file.locator(".alternative input").first.focus()
     file.keyboard.press("ArrowDown")
     assert file.locator(".token .piece").all_inner_texts() == ["Der", "Hund", "end"]
-    assert file.locator(".alternative:has(:checked) .text").inner_text() == "Der Hund cut at its limit"
-    assert file.locator(".cut").count() == 1 and "confidence 0.21" in file.locator(".alternative").nth(1).inner_text()
+    shown = file.locator(".alternative").nth(1).inner_text()
+    assert "Der Hund cut at its limit \u00b7 the required phrases do not fit" in shown and "confidence 0.21" in shown
 
 
 def cell(opened, row, column):

@@ -51,13 +51,30 @@ def test_attention_and_beam_of_another_text_are_not_shown_and_the_page_says_why(
 def test_translations_that_have_become_equal_are_shown_once_where_the_best_is(served):
     texts, scores = ["Ein {x}", "Der {x}", "Ein {x}", "Der {x}", "Das {x}"], [-0.1, -0.2, -0.3, -0.4, -0.5]
     served.row = served.row | {"translations": texts, "scores": scores, "log_probabilities": scores}
-    for name in ("pieces", "piece_log_probabilities", "is_cut", "confidences"):
+    for name in ("pieces", "piece_log_probabilities", "is_cut", "is_forced", "confidences"):
         served.row[name] = served.row[name][:1] * len(texts)
     served.fill("#sentence", "A {x}")
     served.locator(".alternative").first.wait_for()
     assert served.locator(".alternative .text").all_inner_texts() == ["Ein {x}", "Der {x}", "Das {x}"]
     shown = served.locator(".alternative").all_inner_texts()
     assert all(number in text for number, text in zip(("0.10", "0.20", "0.50"), shown, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("output", "of_best", "words"),
+    [
+        ("is_cut", True, "cut at its limit: its end may be missing"),
+        ("is_forced", True, "the required phrases do not fit: it may make no sense"),
+        ("unplaced", "<b>\n{x}", "without <b>, {x}, which has no place"),
+        ("remaining", "Hund", "with Hund, though forbidden"),
+    ],
+)
+def test_what_is_wrong_with_the_best_translation_stands_below_it(served, output, of_best, words):
+    served.row = served.row | {output: [of_best, type(of_best)(), type(of_best)()]}
+    served.fill("#sentence", "A dog runs")
+    served.locator("#beam-tree .node").first.wait_for()
+    assert f" \u00b7 {words} \u00b7 " in served.locator("#answer-note").inner_text()
+    assert served.locator(".marks").count() == 1 + (of_best is True)  # beside that of the second one
 
 
 def test_required_phrases_of_several_lines_are_refused_in_a_sentence(served):

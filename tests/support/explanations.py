@@ -31,7 +31,7 @@ def explanation(source="A dog runs", text="Ein Hund läuft"):
         "truncated": False,
         "translations": [
             translation(text, TARGET, [-0.1, -0.2, -0.296, -0.004], 0.93),
-            translation("Der Hund", ["▁Der", "▁Hund", "</s>"], [-2.4, -0.2, -0.2], 0.21, is_cut=True),
+            translation("Der Hund", ["▁Der", "▁Hund", "</s>"], [-2.4, -0.2, -0.2], 0.21, is_cut=True, is_forced=True),
         ],
         "attention": {
             "memory": attention(len(TARGET), len(SOURCE)),
@@ -42,7 +42,7 @@ def explanation(source="A dog runs", text="Ein Hund läuft"):
     }
 
 
-def translation(text, pieces, log_probabilities, confidence, is_cut=False):
+def translation(text, pieces, log_probabilities, confidence, is_cut=False, is_forced=False):
     total = sum(log_probabilities)
     return {
         "text": text,
@@ -51,6 +51,7 @@ def translation(text, pieces, log_probabilities, confidence, is_cut=False):
         "pieces": pieces,
         "piece_log_probabilities": log_probabilities,
         "is_cut": is_cut,
+        "is_forced": is_forced,
         "confidence": confidence,
     }
 
@@ -66,6 +67,7 @@ def rows_of(shown):
         "piece_log_probabilities": [joined(each["piece_log_probabilities"]) for each in translations] + [""],
         "alignments": ["", "", ""],
         "is_cut": [each["is_cut"] for each in translations] + [False],
+        "is_forced": [each["is_forced"] for each in translations] + [False],
         "confidences": [each["confidence"] for each in translations] + [0.0],
         "truncated": shown["truncated"],
     }
