@@ -70,9 +70,8 @@ def query(
             cut_lines.note(([best] for best in translations), first_line)
             return [output_line(best, scores, confidence) for best in translations]
 
-        with end_on_closed_output():
+        with cut_lines.warning("export the run again with a larger --extra-length"), end_on_closed_output():
             translate_lines(output_lines, rows_per_request)
-        cut_lines.warn("export the run again with a larger --extra-length")
 
 
 def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:

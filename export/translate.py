@@ -89,16 +89,16 @@ def translate(
             kept = {"format": files.format, "fields": files.fields, "language": files.language}
             return {"export": sha256_of_folder(export), "scores": scores, "confidence": confidence, **kept}
 
-        if files.is_plain:
-            translate_lines(output_lines, batch_size)
-        elif files.format == LINES:
-            translate_files(road_of_lines(output_lines, iter), files, batch_size, work)
-        else:
-            documents = DocumentTranslator(
-                noted(translator.translate, cut_lines), files.language, translator.are_too_long
-            )
-            translate_files(road_of_files(files, documents), files, batch_size, work)
-        cut_lines.warn("export the run again with a larger --extra-length")
+        with cut_lines.warning("export the run again with a larger --extra-length"):
+            if files.is_plain:
+                translate_lines(output_lines, batch_size)
+            elif files.format == LINES:
+                translate_files(road_of_lines(output_lines, iter), files, batch_size, work)
+            else:
+                documents = DocumentTranslator(
+                    noted(translator.translate, cut_lines), files.language, translator.are_too_long
+                )
+                translate_files(road_of_files(files, documents), files, batch_size, work)
 
 
 def export_at(folder: pathlib.Path) -> pathlib.Path:

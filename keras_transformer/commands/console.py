@@ -212,6 +212,16 @@ class CutLines:
             if any(translation.is_forced for translation in translations):
                 self.forced.append(number)
 
+    @contextlib.contextmanager
+    def warning(self, advice: str, *others: Callable[[], None]) -> Iterator[None]:
+        """Within, lines are translated. Then `warn`, and call the others, even if reading the next line fails."""
+        try:
+            yield
+        finally:
+            self.warn(advice)
+            for warn in others:
+                warn()
+
     def warn(self, advice: str) -> None:
         """Log how many lines there are, and the numbers of the first ones."""
         for numbers, what, to_do in (

@@ -8,7 +8,7 @@ import functools
 import logging
 import pathlib
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -68,6 +68,9 @@ from keras_transformer.run_folder import RunFolder
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.spans import Protection
 from keras_transformer.translation import Translation
+
+if TYPE_CHECKING:  # it imports TensorFlow
+    from keras_transformer.translator import Translator
 
 log = logging.getLogger("keras_transformer")
 app = command_app()
@@ -181,22 +184,26 @@ def translate(
             sums = sums_of(runs[0], options.shortlist == ON, confidence)
             return description_of(runs, options, files) | typed | how | sums
 
-        if files.is_plain:
-            translate_lines(output_lines, batch_size, checked)
-        elif files.format == LINES:
-            translate_files(road_of_lines(output_lines, checked, beside), files, batch_size, work)
-        else:
-            with_marks = dataclasses.replace(protection, has_marks=True)
-            translate_sentences = noted(functools.partial(translator.translate, protect=with_marks), cut_lines)
-            documents = DocumentTranslator(translate_sentences, files.language, translator.are_too_long, True)
-            translate_files(road_of_files(files, documents, target_prefix), files, batch_size, work)
-        cut_lines.warn("raise --max-length or --extra-length")
-        if count := translator.longer_than_trained:
-            log.warning(
-                "%s longer than any sentence that this model was trained on (%d tokens): translations may lack parts "
-                "of such lines; give one sentence per line",
-                "1 line is" if count == 1 else f"{count} lines are", translator.trained_tokens,
-            )  # fmt: skip
+        with cut_lines.warning("raise --max-length or --extra-length", lambda: warn_of_long_lines(translator)):
+            if files.is_plain:
+                translate_lines(output_lines, batch_size, checked)
+            elif files.format == LINES:
+                translate_files(road_of_lines(output_lines, checked, beside), files, batch_size, work)
+            else:
+                with_marks = dataclasses.replace(protection, has_marks=True)
+                translate_sentences = noted(functools.partial(translator.translate, protect=with_marks), cut_lines)
+                documents = DocumentTranslator(translate_sentences, files.language, translator.are_too_long, True)
+                translate_files(road_of_files(files, documents, target_prefix), files, batch_size, work)
+
+
+def warn_of_long_lines(translator: "Translator") -> None:
+    """Log how many lines were longer than any sentence of the training text."""
+    if count := translator.longer_than_trained:
+        log.warning(
+            "%s longer than any sentence that this model was trained on (%d tokens): translations may lack parts of "
+            "such lines; give one sentence per line",
+            "1 line is" if count == 1 else f"{count} lines are", translator.trained_tokens,
+        )  # fmt: skip
 
 
 def description_of(runs: Sequence[pathlib.Path], options: SearchOptions, files: FileArguments) -> dict[str, Any]:

@@ -117,16 +117,13 @@ def test_each_road_translates_so_many_lines_at_once_and_names_what_was_cut(
     def noting(function, place):
         return lambda *arguments: sizes.append(arguments[place]) or function(*arguments)
 
-    def opened(folder, size):
-        return sizes.append(size) or Shouting()
-
     def documents(translate, language, are_too_long):
         languages.append(language)
         return DocumentTranslator(translate, "en", are_too_long)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(translate_command, "export_at", pathlib.Path)
-    monkeypatch.setattr(translate_command, "translator_of", opened)
+    monkeypatch.setattr(translate_command, "translator_of", lambda folder, size: sizes.append(size) or Shouting())
     monkeypatch.setattr(translate_command, "DocumentTranslator", documents)
     for name, place in (("translate_lines", 1), ("translate_files", 2)):
         monkeypatch.setattr(translate_command, name, noting(getattr(translate_command, name), place))
@@ -135,7 +132,9 @@ def test_each_road_translates_so_many_lines_at_once_and_names_what_was_cut(
     assert result.exit_code == 0, result.output
     assert ((tmp_path / "out.txt").read_text() if "--output" in options else result.stdout) == output
     assert sizes == [3, 3] and languages == ([] if unit == "line" else ["xx" if "xx" in options else "en"])
-    assert f"({unit} numbers: 1, 2" in caplog.text and "with a larger --extra-length" in caplog.text
+    broken = [option.replace("out.txt", "broken.txt") for option in options]
+    assert run_translate("export", *broken, text=b"a.\n\nb.\n\n\xff\n").exit_code == 1
+    assert caplog.text.count(f"({unit} numbers: 1, 2") == 2 and "with a larger --extra-length" in caplog.text
 
 
 @pytest.mark.parametrize("option", ["--scores", "--confidence"])

@@ -147,6 +147,6 @@ def test_as_many_lines_as_a_request_has_are_read_at_once_and_those_that_were_cut
     )
     monkeypatch.setattr("export.client.client.ServingClient", lambda *arguments, **named: client)
     monkeypatch.setattr("keras_transformer.commands.console.BATCHES_AT_ONCE", 1)
-    result = invoke(export.query.app, "--url", "u", "--rows-per-request", 2, stdin="a\nb\nc\n")
-    assert result.stdout == "a\nb\nc\n" and requests == [["a", "b"], ["c"]]
+    result = invoke(export.query.app, "--url", "u", "--rows-per-request", 2, stdin=b"a\nb\nc\n\xff\n")
+    assert result.stdout == "a\nb\nc\n" and requests == [["a", "b"], ["c"]] and result.exit_code == 1
     assert "(line numbers: 3)" in caplog.text and "with a larger --extra-length" in caplog.text

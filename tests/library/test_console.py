@@ -279,6 +279,14 @@ def test_lines_with_a_translation_that_was_cut_are_counted_and_named(caplog):
     ] == [True, True] and "required phrases were forced on" in caplog.messages[1]
 
 
+def test_if_the_input_breaks_what_was_cut_before_is_named_before_the_error(caplog):
+    cut_lines, said = CutLines(), []
+    with pytest.raises(InputError), cut_lines.warning("raise it", lambda: said.extend(caplog.messages)):
+        cut_lines.note([[Translation("a", -1.0, is_cut=True)]], 7)
+        raise InputError("no more")
+    assert said == caplog.messages and "(line numbers: 7); raise it" in said[0]
+
+
 @pytest.mark.parametrize(("score", "confidence"), [(False, False), (True, False), (False, True), (True, True)])
 def test_columns_before_a_text_are_those_that_are_asked_for(score, confidence):
     columns = ["-1.5000"] * score + ["0.250"] * confidence + ["a b"]

@@ -24,7 +24,7 @@ class Shouter:
     """Stands in for a Translator: translations are the line in capitals, and again with exclamation marks."""
 
     def __init__(self):
-        self.first_lines = []
+        self.first_lines, self.is_cut = [], False
         self.longer_than_trained, self.trained_tokens = 0, 64
 
     def check_prefix(self, prefix):
@@ -37,8 +37,8 @@ class Shouter:
     def translate_n_best(self, lines, first_line, prefixes, protection, required):
         self.first_lines.append(first_line)
         self.prefixes, self.protection, self.required = prefixes, protection, required
-        count = self.options.n_best
-        return [[Translation(line.upper() + "!" * n, -0.25 - n) for n in range(count)] for line in lines]
+        ranks = range(self.options.n_best)
+        return [[Translation(line.upper() + "!" * n, -0.25 - n, (), self.is_cut) for n in ranks] for line in lines]
 
 
 @pytest.fixture
@@ -75,8 +75,7 @@ def test_a_line_of_output_for_each_line_of_input(shouter, text, expected):
 
 
 def test_lines_longer_than_any_that_were_trained_on_are_one_warning_at_the_end(shouter, caplog):
-    translate(b"a\nb\n")
-    assert not caplog.messages
+    assert translate(b"a\nb\n").exit_code == 0 and not caplog.messages
     for count, said in ((1, "1 line is longer"), (3, "3 lines are longer")):
         shouter.longer_than_trained = count
         translate(b"a\nb\n")
@@ -194,11 +193,12 @@ def test_a_mistake_is_one_sentence_and_exit_code_1(arguments, sentence):
     assert result.stderr.startswith(sentence) and result.stderr.count("\n") == 1
 
 
-def test_lines_before_an_invalid_byte_are_translated_and_the_byte_is_named(shouter):
+def test_lines_before_an_invalid_byte_are_translated_and_the_byte_is_named(shouter, caplog):
+    shouter.is_cut, shouter.longer_than_trained = True, 1
     result = translate(b"a\nb\nna\xefve\nd\n")
     assert (result.exit_code, result.stdout) == (1, "A\nB\n")
     assert result.stderr.startswith("Error: the input, line 3 ") and "byte 3 is 0xef" in result.stderr
-    assert result.stderr.count("\n") == 1
+    assert result.stderr.count("\n") == 1 and "(line numbers: 1, 2)" in caplog.text and "1 line is" in caplog.text
 
 
 def test_an_unreadable_input_is_one_sentence(shouter, monkeypatch):
