@@ -152,7 +152,7 @@ def read_whole_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterat
     "\n" alone ends a line. Raises InputError, with `name` and the number of the line, for bytes that are not UTF-8, and
     for a first line that is UTF-16 without a mark.
     """
-    for number, line in enumerate(stream, start=1):
+    for number, line in enumerate(_naming(stream, name), start=1):
         if number == 1 and (encoding := _unmarked_utf_16(line)):
             raise InputError(
                 f"{name}, line 1 is not UTF-8: every second byte is 0. It is {encoding}: convert it first, for example "
@@ -166,6 +166,16 @@ def read_whole_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterat
                 f"{name}, line {number:,} is not UTF-8: its byte {error.start - marked + 1} is "
                 f"0x{line[error.start]:02x}. {_remedy(line, number)}"
             ) from None
+
+
+def _naming(stream: Iterable[bytes], name: str | os.PathLike) -> Iterator[bytes]:
+    """Yield from `stream`. An error of the system in between gets the name of the file, which it lacks."""
+    try:
+        yield from stream
+    except OSError as error:
+        if error.filename is None:
+            error.filename = os.fspath(name)
+        raise
 
 
 def unpacked_lines(path: str | os.PathLike) -> Iterator[str]:

@@ -9,7 +9,7 @@ import pathlib
 
 import pytest
 
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, first_line_of
 from keras_transformer.files import (
     behind_links,
     check_replaceable,
@@ -51,6 +51,18 @@ def test_bytes_that_are_not_utf_8_are_named_by_line_and_byte():
 def test_the_likely_cause_is_named(content, cause):
     with pytest.raises(InputError, match=f"line 1 .*{cause}"):
         list(read_lines([content], "in.txt"))
+
+
+def test_a_file_whose_reading_fails_is_named(tmp_path):
+    def failing():
+        yield b"fine\n"
+        raise OSError(errno.EIO, "Input/output error")
+
+    lines = read_lines(failing(), tmp_path / "in.txt")
+    assert next(lines) == "fine"
+    with pytest.raises(OSError) as caught:
+        next(lines)
+    assert first_line_of(caught.value) == f"{tmp_path / 'in.txt'}: Input/output error."
 
 
 @pytest.mark.parametrize(
