@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
 from keras_transformer.batching import SURROGATE
+from keras_transformer.notations import json_of
 
 ERROR = "error"  # the column that says why a row has nothing in the others
 LOST = "\ufffd"  # what stands for bytes that are no UTF-8; alone on a line of text, for a line with an error
@@ -88,8 +89,8 @@ class JsonLines(NamedTuple):
 
     def object_of(self, line: str) -> dict[str, Any]:
         try:
-            values = json.loads(checked_line(line))
-        except json.JSONDecodeError as error:
+            values = json_of(checked_line(line))
+        except ValueError as error:
             raise RowError(f"The line is not JSON: {error}.") from None
         if not isinstance(values, dict):
             raise RowError(f"The line is not an object of JSON but {type(values).__name__}.")
@@ -106,7 +107,7 @@ class JsonLines(NamedTuple):
         return as_json(values | dict.fromkeys(names) | {ERROR: reason})
 
     def is_refused(self, line: str) -> bool:
-        return json.loads(line)[ERROR] is not None
+        return json_of(line)[ERROR] is not None
 
 
 class ParquetRows(NamedTuple):

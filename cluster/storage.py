@@ -1,7 +1,8 @@
 """Files where Spark reads and writes them: on this machine, in HDFS, in an object store."""
 
-import json
 from typing import Any, NamedTuple
+
+from keras_transformer.notations import json_of
 
 from .errors import ClusterError
 
@@ -63,7 +64,7 @@ class Storage:
         system, where = self._opened(path)
         stream = system.open(where)
         try:
-            return json.loads(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+            return json_of(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:
             stream.close()
 

@@ -18,6 +18,7 @@ import numpy as np
 from keras_transformer.decoding.options import GNMT, SearchOptions
 from keras_transformer.errors import InputError
 from keras_transformer.files import sha256_of, write_atomically
+from keras_transformer.notations import json_of
 from keras_transformer.run_folder import RunFolder
 
 MOST_GROUPS = 20  # of sentences of similar scores, whose share of good ones is a point of the curve
@@ -65,7 +66,7 @@ class Calibration(NamedTuple):
     def load(cls, path: str | os.PathLike) -> "Calibration":
         """Read what `save` wrote. Raises InputError, naming the file, if it cannot be read or is damaged."""
         try:
-            values = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+            values = json_of(pathlib.Path(path).read_text(encoding="utf-8"))
             points, confidences = (tuple(map(float, values.pop(name))) for name in ("points", "confidences"))
             calibration = cls(points, confidences, **values)
             calibration.check()

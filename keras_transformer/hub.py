@@ -5,13 +5,13 @@ The package huggingface-hub downloads, caches and resumes. What it reads from th
 """
 
 import contextlib
-import json
 import os
 import pathlib
 import re
 from collections.abc import Iterator
 
 from keras_transformer.errors import UserError, first_line_of
+from keras_transformer.notations import json_of
 from keras_transformer.run_folder import RUN_MODEL, holds_preset
 
 NAME = re.compile(r"hf:/{1,2}(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")  # a Path has one slash
@@ -74,7 +74,7 @@ def weights_of(folder: pathlib.Path, name: str | os.PathLike) -> tuple[str, ...]
     if holds_preset(folder) or (folder / RUN_MODEL).exists():
         return OUR_WEIGHTS
     try:
-        model_type = json.loads((folder / "config.json").read_text("utf-8")).get("model_type")
+        model_type = json_of((folder / "config.json").read_text("utf-8")).get("model_type")
     except FileNotFoundError:
         raise HubError(f"{name} holds no model that can be opened here: it has no config.json.") from None
     except (ValueError, AttributeError):

@@ -5,7 +5,6 @@ import logging
 import numbers
 import os
 import pathlib
-import tomllib
 import types
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
 from keras_transformer.errors import first_line_of
 from keras_transformer.files import write_atomically
 from keras_transformer.model_config import ConfigError
+from keras_transformer.notations import json_of, toml_of
 
 log = logging.getLogger("keras_transformer")
 
@@ -65,7 +65,7 @@ class Inference(NamedTuple):
     def load(cls, path: str | os.PathLike) -> "Inference":
         """Read what `save` wrote. Raises ConfigError, naming the file, if it cannot be read or is damaged."""
         try:
-            inference = cls(**json.loads(pathlib.Path(path).read_text(encoding="utf-8")))
+            inference = cls(**json_of(pathlib.Path(path).read_text(encoding="utf-8")))
             inference.check()
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
@@ -81,7 +81,7 @@ def inference_in_config(path: pathlib.Path) -> Inference:
     A folder without config.toml writes text. So does one whose config.toml is damaged, which is logged.
     """
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        values = toml_of(path.read_text(encoding="utf-8-sig"))
         outputs, search = TEXT, {}
         if values["data"]["source"] == "treebank":
             outputs = TREES

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from keras_transformer.errors import UserError
 from keras_transformer.files import write_atomically
+from keras_transformer.notations import json_of
 
 KIND = "kind"  # the key of model.json that names the kind; a file without it is of the first kind there was
 FIRST_KIND = "transformer"
@@ -95,7 +96,7 @@ class BaseModelConfig:
 def parse_json(text: str) -> dict[str, Any]:
     """The values in model.json. Raises ConfigError if `text` is not a JSON object."""
     try:
-        values = json.loads(text)
+        values = json_of(text)
     except ValueError as error:
         raise ConfigError(f"not valid JSON: {error}.") from None
     if not isinstance(values, dict):

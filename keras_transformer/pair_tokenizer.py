@@ -15,6 +15,7 @@ from keras_transformer.batching import SURROGATE, list_of_lines
 from keras_transformer.errors import first_line_of
 from keras_transformer.files import DAMAGED_ARCHIVE
 from keras_transformer.normalization import IDENTITY, NFC, NFKC, SPACE
+from keras_transformer.notations import json_of
 from keras_transformer.tokenizer import Tokenizer, TokenizerError, no_such_id, processor_of
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 
@@ -166,7 +167,7 @@ def _parts(model_bytes: bytes, name: str | os.PathLike) -> tuple[bytes, bytes, l
             if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
                 raise ValueError("its parts are compressed")
             source, target, vocabulary = map(archive.read, MEMBERS)
-        pieces = json.loads(vocabulary)
+        pieces = json_of(vocabulary)
         if not isinstance(pieces, list) or not all(isinstance(piece, str) for piece in pieces):
             raise ValueError(f"{VOCABULARY} is not a list of strings")
         _check_vocabulary(pieces)

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 
 from keras_transformer.commands.console import quiet_imports
+from keras_transformer.notations import json_of
 from keras_transformer.translation import OUTPUTS, Translation, translations_of
 
 from ..client.client import ServingClient
@@ -89,7 +90,7 @@ class CRuntime:
         if process.returncode != 0:
             reason = (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
             raise ExportError(f"{self.version} does not run in TensorFlow's C API: {reason}")
-        return json.loads(process.stdout)
+        return json_of(process.stdout)
 
 
 def strings(values: list[str]) -> dict:

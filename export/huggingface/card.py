@@ -4,12 +4,12 @@ The keys are those of the hub's page "Model Cards" (huggingface.co/docs/hub/mode
 """
 
 import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.notations import json_of, toml_of
 from keras_transformer.run_folder import RunFolder
 
 from .settings import Languages
@@ -108,7 +108,7 @@ def penalty_note(options: SearchOptions) -> str:
 def languages_of(run: RunFolder) -> Languages:
     """Return the languages that the config.toml of a run names."""
     try:
-        data = tomllib.loads(run.config.read_text(encoding="utf-8-sig"))["data"]
+        data = toml_of(run.config.read_text(encoding="utf-8-sig"))["data"]
         names = [data.get(f"{side}_language") for side in ("source", "target")]
     except (OSError, ValueError, LookupError, AttributeError):
         return Languages()
@@ -118,7 +118,7 @@ def languages_of(run: RunFolder) -> Languages:
 def scores_of(run: RunFolder) -> dict[str, Any]:
     """Return what the scores.json of a run holds, {} if there is none; scores without a value are left out."""
     try:
-        values = json.loads(run.scores.read_text(encoding="utf-8"))
+        values = json_of(run.scores.read_text(encoding="utf-8"))
         scores = [score for score in values["scores"] if score["value"] is not None and score["name"] in METRICS]
     except (OSError, ValueError, LookupError, TypeError):
         return {}

@@ -4,7 +4,6 @@ import contextlib
 import ctypes
 import functools
 import gc
-import json
 import logging
 import pathlib
 import sys
@@ -21,6 +20,7 @@ from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from keras_transformer.errors import UserError, first_line_of
 from keras_transformer.inference import Inference
+from keras_transformer.notations import json_of
 from keras_transformer.text.placeholders import placeholders_known
 from keras_transformer.text.protected import Abilities
 
@@ -170,7 +170,7 @@ def certified(path: pathlib.Path, key: str, otherwise: Any) -> Any:
     """Return what a version's certificate says, or `otherwise`."""
     try:
         with (path / CERTIFICATE).open("rb") as file:
-            return json.loads(file.read(MOST_BYTES))[key]
+            return json_of(file.read(MOST_BYTES))[key]
     except (OSError, ValueError, LookupError, TypeError):  # there is none, or it is older or damaged
         return otherwise
 

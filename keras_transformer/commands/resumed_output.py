@@ -13,6 +13,7 @@ from keras_transformer.errors import InputError, UserError
 from keras_transformer.files import write_atomically
 from keras_transformer.locks import locked
 from keras_transformer.model_config import ConfigError
+from keras_transformer.notations import json_of
 
 log = logging.getLogger("keras_transformer")
 
@@ -31,7 +32,7 @@ class ResumedOutput:
     """
 
     def __init__(self, path: pathlib.Path, work: dict[str, Any]):
-        self.path, self.work = path, json.loads(json.dumps(work))
+        self.path, self.work = path, json_of(json.dumps(work))
         self.unfinished, self.journal = (path.with_name(f"{path.name}.{end}") for end in ("unfinished", "journal"))
         self._file, self._hash = locked(self.unfinished), hashlib.sha256()
         self.done = 0  # parts of the input that are read and whose output is written
@@ -50,7 +51,7 @@ class ResumedOutput:
         """Return the journal. If there is none, or less output than it says, the work begins anew."""
         size = self._file.seek(0, os.SEEK_END)
         try:
-            journal = json.loads(self.journal.read_bytes())
+            journal = json_of(self.journal.read_bytes())
             parts, length, _, work = journal["parts"], journal["bytes"], journal["sha256"], journal["work"]
         except (OSError, ValueError, LookupError, TypeError):
             journal = {"parts": 0}

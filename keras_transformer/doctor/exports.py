@@ -1,6 +1,5 @@
 """Whether an export is whole: a SavedModel with its versions, a LiteRT model, one for CTranslate2, a MarianMTModel."""
 
-import json
 import pathlib
 from collections.abc import Iterator
 
@@ -12,6 +11,7 @@ from keras_transformer.doctor.variables import damage_in
 from keras_transformer.errors import UserError, first_line_of
 from keras_transformer.files import files_in
 from keras_transformer.lite.folder import DESCRIPTION, Description, LiteFolder
+from keras_transformer.notations import json_of
 from keras_transformer.pair_tokenizer import open_tokenizer
 
 AGAIN = "export the run again, or copy the folder again"
@@ -59,7 +59,7 @@ def certificate(path: pathlib.Path) -> Iterator[Finding]:
         )
         return
     try:
-        content = json.loads(file.read_text("utf-8"))
+        content = json_of(file.read_text("utf-8"))
         oldest, different = content["oldest_tensorflow"], sum(check["different"] for check in content["equality"])
         installed = version_of(tensorflow_name())
         is_too_old = installed is not None and Version(installed) < Version(oldest)
@@ -110,7 +110,7 @@ def ctranslate2_model(path: pathlib.Path) -> Iterator[Finding]:
 def marian_mt(path: pathlib.Path) -> Iterator[Finding]:
     """Yield findings on a MarianMTModel of Hugging Face's transformers."""
     try:
-        kind = json.loads((path / "config.json").read_text("utf-8")).get("model_type")
+        kind = json_of((path / "config.json").read_text("utf-8")).get("model_type")
     except (OSError, ValueError, AttributeError):
         yield missing(f"{path / 'config.json'} is damaged", AGAIN)
         return
@@ -142,7 +142,7 @@ def is_complete(path: pathlib.Path) -> bool:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         try:
-            header = json.loads(file.read(length))
+            header = json_of(file.read(length))
             ends = [tensor["data_offsets"][1] for name, tensor in header.items() if name != "__metadata__"]
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError, MemoryError):
             return False

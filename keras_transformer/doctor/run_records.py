@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import tomllib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ from keras_transformer.confidence import Calibration
 from keras_transformer.doctor.finding import Finding, missing, note, ok
 from keras_transformer.errors import UserError, first_line_of
 from keras_transformer.files import unpacked_lines
+from keras_transformer.notations import json_of, toml_of
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.shortlist.shortlist import Shortlist
 
@@ -50,7 +50,7 @@ def records(folder: RunFolder) -> Iterator[Finding]:
 
 def check_configuration(path: pathlib.Path) -> None:
     """Raises ValueError if a config.toml is not that of a training."""
-    values = tomllib.loads(path.read_text("utf-8-sig"))
+    values = toml_of(path.read_text("utf-8-sig"))
     if not values:
         raise ValueError("it is empty")
     if not isinstance(values.get("data"), dict):
@@ -64,14 +64,14 @@ def check_history(path: pathlib.Path) -> None:
         raise ValueError("it is empty")
     for number, line in enumerate(lines, start=1):
         try:
-            check_keys(json.loads(line), step=int, changes=dict)
+            check_keys(json_of(line), step=int, changes=dict)
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from None
 
 
 def check_training_text(path: pathlib.Path) -> None:
     """Raises ValueError if training_text.json is no record of a text, or if one that it holds is none."""
-    record = json.loads(path.read_text("utf-8"))
+    record = json_of(path.read_text("utf-8"))
     while record is not None:
         check_keys(record, pairs=int, shards=list, files=dict)
         record = record.get("before")
@@ -79,7 +79,7 @@ def check_training_text(path: pathlib.Path) -> None:
 
 def check_scores(path: pathlib.Path) -> None:
     """Raises ValueError if scores.json has no list of scores with a name each."""
-    values = json.loads(path.read_text("utf-8"))
+    values = json_of(path.read_text("utf-8"))
     check_keys(values, scores=list)
     for score in values["scores"]:
         check_keys(score, name=str)
@@ -108,7 +108,7 @@ def damaged_metrics(path: pathlib.Path) -> str:
     with open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             try:
-                check_keys(json.loads(line), step=int)
+                check_keys(json_of(line), step=int)
             except ValueError:
                 numbers.append(number)
     return ", ".join(map(str, numbers[:5])) + (f" and {len(numbers) - 5:,} more" if len(numbers) > 5 else "")

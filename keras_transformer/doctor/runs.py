@@ -1,6 +1,5 @@
 """Whether a run folder or a preset is whole: its files are there, can be read, and belong together."""
 
-import json
 import pathlib
 import zipfile
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from keras_transformer.errors import UserError, first_line_of
 from keras_transformer.files import DAMAGED_ARCHIVE
 from keras_transformer.kinds import load_model_config
 from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.notations import json_of
 from keras_transformer.pair_tokenizer import open_tokenizer
 from keras_transformer.run_folder import CHECKPOINTS, RunFolder
 from keras_transformer.sources import check_vocabulary
@@ -90,7 +90,7 @@ def non_finite(file: h5py.File, arrays: dict[str, tuple[int, ...]]) -> str | Non
 def versions(metadata: pathlib.Path) -> Finding:
     """Return the finding on the Keras that wrote a preset, beside the one that is installed."""
     try:
-        wrote = json.loads(metadata.read_text("utf-8"))["keras_version"]
+        wrote = json_of(metadata.read_text("utf-8"))["keras_version"]
     except (OSError, ValueError, LookupError, TypeError):
         return note(f"{metadata.name} is damaged", f"{RESTORE}, or go on: nothing needs it")
     return ok(f"written by Keras {wrote}; {version_of('keras') or 'none'} is installed")

@@ -1,6 +1,5 @@
 """Files of arrays: model.safetensors of Hugging Face and model.npz of Marian, read without their packages."""
 
-import json
 import math
 import os
 import pathlib
@@ -9,6 +8,7 @@ import zipfile
 import numpy as np
 
 from keras_transformer.imported.errors import ImportedModelError, refusing_damage
+from keras_transformer.notations import json_of
 
 FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # as safetensors names them; in little endian
 LONGEST_HEADER = 100_000_000  # bytes, as the package safetensors has it
@@ -28,7 +28,7 @@ def read_safetensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
         length = int.from_bytes(content[:8].tobytes(), "little")
         if length > min(LONGEST_HEADER, len(content) - 8):
             raise ValueError(f"its header has {length:,} bytes, and the file {len(content):,}")
-        header = json.loads(content[8 : 8 + length].tobytes().decode("utf-8"))
+        header = json_of(content[8 : 8 + length].tobytes().decode("utf-8"))
         if not isinstance(header, dict):
             raise ValueError("its header is not an object of JSON")
         data = content[8 + length :]
@@ -78,7 +78,7 @@ def read_npz(path: str | os.PathLike) -> dict[str, np.ndarray]:
 def read_json(path: str | os.PathLike) -> dict:
     """Return the object in a file of JSON. Raises ImportedModelError if it is damaged, OSError if it cannot be read."""
     with refusing_damage(path, "an object of JSON"):
-        values = json.loads(pathlib.Path(path).read_bytes().decode("utf-8-sig"))
+        values = json_of(pathlib.Path(path).read_bytes().decode("utf-8-sig"))
         if not isinstance(values, dict):
             raise ValueError("it holds something else")
         return values

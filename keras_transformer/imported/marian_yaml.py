@@ -3,13 +3,13 @@
 A parser of YAML takes the pieces `on`, `0` and `1.5` of a vocabulary for a truth value and numbers, and loses them.
 """
 
-import json
 import os
 import pathlib
 import re
 from typing import Any
 
 from keras_transformer.imported.errors import refusing_damage
+from keras_transformer.notations import json_of
 
 ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 CHARACTERS = {  # of YAML 1.2, section 5.7
@@ -44,7 +44,7 @@ def read_vocabulary(path: str | os.PathLike) -> list[str]:
 
 def json_entries(text: str) -> list[tuple[str, Any]]:
     """Return the pieces and ids of an object of JSON, in order and with those that are there twice."""
-    return json.loads(text, object_pairs_hook=list)
+    return json_of(text, object_pairs_hook=list)
 
 
 def yaml_entries(text: str) -> list[tuple[str, int]]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
 from keras_transformer.files import write_atomically
 from keras_transformer.model_config import ConfigError
+from keras_transformer.notations import json_of
 
 DESCRIPTION = "litert.json"
 
@@ -64,7 +65,7 @@ class Description(NamedTuple):
     def load(cls, path: str | os.PathLike) -> "Description":
         """Read what `save` wrote. Raises ConfigError, naming the file, if it cannot be read or is damaged."""
         try:
-            values = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+            values = json_of(pathlib.Path(path).read_text(encoding="utf-8"))
             rooms = tuple(Room(*room) for room in values["rooms"])
             if not all(isinstance(size, int) for room in rooms for size in room if size is not None):
                 raise ConfigError("the size of a room is no number")

@@ -192,6 +192,16 @@ def test_whatever_is_in_the_place_of_a_file_is_told_with_its_name_and_nothing_is
     assert len(told) == 1 and told[0].advice and not re.search(r"\n|errno", told[0].text, re.IGNORECASE)
 
 
+@pytest.mark.parametrize("name", [
+    "model.json", "inference.json", "config.toml", "history.jsonl", "training_text.json", "scores.json",
+    "calibration.json", "metadata.json", "metrics.jsonl",
+])  # fmt: skip
+def test_lists_that_are_nested_too_deeply_are_damage(run, name):
+    (run / name).write_text(f"x = {100_000 * '['}" if name.endswith(".toml") else 100_000 * "[")
+    told = [finding for finding in folders.folder(run) if name in finding.text and finding.state in (MISSING, NOTE)]
+    assert len(told) == 1 and told[0].advice
+
+
 def test_a_model_that_cannot_be_read_is_one_finding(tmp_path):
     (tmp_path / "model.json").mkdir()
     assert len([text for state, text in texts_of(tmp_path) if "model.json" in text and state == MISSING]) == 1

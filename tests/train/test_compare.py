@@ -254,8 +254,13 @@ def test_one_run_or_the_same_twice_is_one_sentence(pair):
 
 
 def test_damaged_files_are_one_sentence(pair):
-    for content in (b"{", b"[]", b"1", b'{"step": "last"}', b"\xff"):
-        (pair[0] / "scores.json").write_bytes(content)
+    [first, *_] = SCORES["scores"]
+    lacking = [{name: first[name] for name in first if name != key} for key in first if key != "margin"]
+    contents = [SCORES | {"scores": scores} for scores in (3, [3], *([score] for score in lacking))]
+    contents += [{name: SCORES[name] for name in SCORES if name != key} for key in SCORES if key != "validation_loss"]
+    contents += [[], {}, {"step": "last"}]
+    for content in (*map(json.dumps, contents), "{", "1", "[" * 100_000, "\ud8ff"):
+        (pair[0] / "scores.json").write_text(content, encoding="utf-8", errors="surrogatepass")
         assert_one_sentence(compare_command(*pair), pair[0] / "scores.json", "damaged")
     (pair[0] / "config.toml").write_text("steps = ", encoding="utf-8")
     assert_one_sentence(compare_command(*pair), pair[0] / "config.toml", "TOML")

@@ -17,6 +17,7 @@ from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import check_coverage
 from keras_transformer.inference import TREES
 from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.notations import toml_of
 from keras_transformer.run_folder import RunFolder
 
 from . import sources
@@ -119,7 +120,7 @@ def read_toml(path: str | os.PathLike) -> dict[str, Any]:
     """The values in a TOML file; a byte order mark is skipped. Raises ConfigError with the path and the cause."""
     path = pathlib.Path(path)
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        return toml_of(path.read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file {path}. See configs/ for examples.") from None
     except OSError as error:
@@ -176,7 +177,7 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
     if not equals or not key.strip():
         raise ConfigError(f"--set {override}: expected section.key=value, for example training.steps=100.")
     try:
-        value, *more = tomllib.loads(f"value = {text}").values()
+        value, *more = toml_of(f"value = {text}").values()
         if more:
             raise ConfigError(f"--set {key}: its value has a line break, which begins another key. Give each a --set.")
     except tomllib.TOMLDecodeError:

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from keras_transformer.notations import json_of
 from keras_transformer.tokenizer import Tokenizer
 
 from ..config.training import RowLengths
@@ -167,7 +168,7 @@ def open_entry(folder: pathlib.Path) -> EncodedPairs:
     would cost what the cache saves.
     """
     try:
-        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+        meta = json_of((folder / "meta.json").read_text(encoding="utf-8"))
         checksum = meta.pop("checksum")
         if checksum != _checksum(meta):
             raise DamagedError("meta.json has another checksum")

@@ -4,6 +4,8 @@ import json
 import math
 from typing import Any
 
+from keras_transformer.notations import json_of
+
 from ..config.training import TrainingConfig
 from ..workers.workers import Workers
 from .progress import Progress
@@ -75,7 +77,7 @@ def is_done(progress: Progress, training: TrainingConfig) -> bool:
 
 def share_best(progress: Progress, workers: Workers) -> None:
     """Copy what the chief knows of the best validation to the Progress of every worker, since all stop together."""
-    shared = json.loads(workers.text_of_chief(json.dumps({name: getattr(progress, name) for name in FIELDS})))
+    shared = json_of(workers.text_of_chief(json.dumps({name: getattr(progress, name) for name in FIELDS})))
     for name, value in shared.items():
         setattr(progress, name, value)
 

@@ -16,6 +16,7 @@ import numpy as np
 from keras_transformer.errors import UserError, first_line_of
 from keras_transformer.files import DAMAGED_ARCHIVE, write_atomically
 from keras_transformer.machine import processor_cores
+from keras_transformer.notations import json_of
 from keras_transformer.run_folder import CHECKPOINTS
 
 from ..workers.workers import Workers
@@ -196,7 +197,7 @@ def progress_at(path: pathlib.Path) -> Progress:
 
 def progress_of(arrays: dict[str, Any]) -> Progress:
     """The Progress among the arrays of a checkpoint. One of before cores were counted had the cores of now."""
-    values = json.loads(str(arrays["progress"]))
+    values = json_of(str(arrays["progress"]))
     values.setdefault("core_seconds", values["seconds"] * processor_cores())
     return Progress(**values)
 

@@ -6,6 +6,7 @@ import pathlib
 from collections.abc import Collection
 
 from keras_transformer.files import write_atomically
+from keras_transformer.notations import json_of
 
 log = logging.getLogger("train")
 
@@ -42,7 +43,7 @@ def keep_records(path: pathlib.Path, last_step: int, replaced: Collection[str]) 
 def parse_record(line: bytes) -> dict | None:
     """Return a line of metrics.jsonl as a dict from names to numbers, texts and None; None if it is damaged."""
     try:
-        record = json.loads(line.decode("utf-8"), parse_constant=lambda constant: b"")  # NaN is not JSON
+        record = json_of(line.decode("utf-8"), parse_constant=lambda constant: b"")  # NaN is not JSON
     except ValueError:
         return None
     if not isinstance(record, dict) or not isinstance(record.get("step"), int):

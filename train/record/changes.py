@@ -4,7 +4,6 @@ import dataclasses
 import json
 import logging
 import pathlib
-import tomllib
 from typing import Any
 
 from keras_transformer.config import ConfigError, TransformerConfig
@@ -14,6 +13,7 @@ from keras_transformer.files import resolved, write_atomically
 from keras_transformer.inference import TREES, Inference
 from keras_transformer.kinds import load_model_config
 from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.notations import json_of, toml_of
 from keras_transformer.run_folder import RunFolder
 
 from ..config.recorded import BEFORE_THEY_WERE_KEYS
@@ -214,7 +214,7 @@ def refuse_another_start(folder: RunFolder, before: str | None, now: str | None)
 def check_same_on_all_workers(config: RunConfig, workers: Workers) -> None:
     """Raises ConfigError on a worker whose configuration differs from the chief's; paths may differ."""
     own = without_paths(config)
-    differing = differing_keys(own, json.loads(workers.text_of_chief(json.dumps(own))))
+    differing = differing_keys(own, json_of(workers.text_of_chief(json.dumps(own))))
     if differing:
         different = [f"{key} is {here} here and {there} there" for key, (here, there) in differing.items()]
         raise ConfigError(
@@ -259,4 +259,4 @@ def flattened(toml: str) -> dict[str, Any]:
             else:
                 yield f"{prefix}{key}", value
 
-    return dict(pairs(tomllib.loads(toml), ""))
+    return dict(pairs(toml_of(toml), ""))

@@ -5,6 +5,7 @@ import logging
 from typing import NamedTuple
 
 from keras_transformer.files import write_atomically
+from keras_transformer.notations import json_of
 from keras_transformer.run_folder import RunFolder
 
 from ..config.training import TrainingConfig
@@ -58,7 +59,7 @@ def history(folder: RunFolder) -> list[Part]:
     if not folder.history.exists():
         return []
     try:
-        return [Part(**json.loads(line)) for line in folder.history.read_text(encoding="utf-8").splitlines()]
+        return [Part(**json_of(line)) for line in folder.history.read_text(encoding="utf-8").splitlines()]
     except (ValueError, TypeError) as error:
         log.warning("%s cannot be read (%s): how the run was trained so far is not known", folder.history, error)
         return []

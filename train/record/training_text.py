@@ -9,6 +9,7 @@ from typing import Any
 
 from keras_transformer.config import ConfigError
 from keras_transformer.files import write_atomically
+from keras_transformer.notations import json_of
 from keras_transformer.run_folder import RunFolder
 
 from ..data.corpus import Split, own_shards
@@ -78,7 +79,7 @@ def check_same_text_on_all_workers(data: PreparedData, workers: Workers) -> None
         return
     (pairs,) = data.train.shards
     own = {"pairs": len(pairs), "digest": _digest(pairs)}
-    chief = json.loads(workers.text_of_chief(json.dumps(own)))
+    chief = json_of(workers.text_of_chief(json.dumps(own)))
     if own != chief:
         raise ConfigError(
             f"This worker's training text is not that of worker 0: it has {len(pairs):,} pairs here and "
@@ -121,7 +122,7 @@ def _checked(record: dict[str, Any]) -> dict[str, Any]:
 def _read(path: pathlib.Path) -> dict[str, Any] | None:
     """The record at `path`; None if there is none, or if it is damaged, which is logged."""
     try:
-        return _checked(json.loads(path.read_text(encoding="utf-8")))
+        return _checked(json_of(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -1,7 +1,6 @@
 """Several runs side by side, from what their folders hold: settings that differ, scores, speed."""
 
 import dataclasses
-import json
 import pathlib
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import InputError
 from keras_transformer.files import DAMAGED_ARCHIVE
+from keras_transformer.notations import json_of
 from keras_transformer.run_folder import CHECKPOINTS, RunFolder
 
 from ..config.recorded import load_recorded
@@ -101,12 +101,21 @@ def read_scores(folder: RunFolder, steps: int) -> dict[str, Any] | None:
     if not folder.scores.exists():
         return None
     try:
-        scores = json.loads(folder.scores.read_text(encoding="utf-8"))
+        scores = json_of(folder.scores.read_text(encoding="utf-8"))
+        check_scores(scores)
         return scores if scores.get("step", steps) >= steps else None  # older files have no step
-    except (ValueError, AttributeError, TypeError) as error:
+    except (ValueError, AttributeError, TypeError, LookupError) as error:
+        cause = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise InputError(
-            f"{folder.scores} is damaged: {error}. Remove it, or run the training command again, which writes it."
+            f"{folder.scores} is damaged: {cause}. Remove it, or run the training command again, which writes it."
         ) from None
+
+
+def check_scores(scores: dict[str, Any]) -> None:
+    """Write all that a comparison writes of a scores.json. Raises whatever that raises if something is not there."""
+    shown = [scored_text_of(scores), exact_of(scores)]
+    for score in scores["scores"]:
+        shown += [score["name"] + score["form"] + score["signature"], score_text_of(score)]
 
 
 def score_in(scores: dict[str, Any], name: str, form: str) -> dict[str, Any] | None:
@@ -119,7 +128,7 @@ def minutes_of(folder: RunFolder) -> float | None:
     for path in sorted(folder.checkpoints.glob(CHECKPOINTS), reverse=True):
         try:
             with np.load(path) as archive:  # reads no weights
-                return json.loads(str(archive["progress"]))["seconds"] / 60
+                return json_of(str(archive["progress"]))["seconds"] / 60
         except (OSError, *DAMAGED_ARCHIVE):
             continue  # the next start of training names it, and goes on from the checkpoint before
     return None
@@ -154,11 +163,21 @@ def comparison_table(runs: Sequence[Run]) -> Table:
 def score_rows(runs: Sequence[Run]) -> list[tuple[str, ...]]:
     """The scores in scores.json, each with half of its confidence interval."""
     scored = [run.scores for run in runs]
-    rows = [("scored on", *(f"{own['split']}, {own['sentences']:,} sentences" if own else NO_SCORES for own in scored))]
+    rows = [("scored on", *(scored_text_of(own) if own else NO_SCORES for own in scored))]
     for name, form in score_names(runs):
         rows.append((f"{name}, {form}", *(score_cell(run, name, form) for run in runs)))
-    rows.append(("exact, per cent", *(f"{own['exact']:.2f}" if own else NO_SCORES for own in scored)))
+    rows.append(("exact, per cent", *(exact_of(own) if own else NO_SCORES for own in scored)))
     return rows if any(scored) else rows[:1]
+
+
+def scored_text_of(scores: dict[str, Any]) -> str:
+    """What was scored, and how many sentences it has."""
+    return f"{scores['split']}, {scores['sentences']:,} sentences"
+
+
+def exact_of(scores: dict[str, Any]) -> str:
+    """How many translations are the reference, in per cent."""
+    return f"{scores['exact']:.2f}"
 
 
 def score_names(runs: Sequence[Run]) -> list[tuple[str, str]]:

@@ -1,6 +1,5 @@
 """Scores by another program, such as COMET: it is given files, and what it prints are the numbers."""
 
-import json
 import math
 import pathlib
 import shlex
@@ -14,6 +13,7 @@ from typing import NamedTuple
 from keras_transformer.commands.console import on_one_line
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import UserError
+from keras_transformer.notations import json_of
 from keras_transformer.samples import Sample
 
 FILES = ("source", "translations", "references")  # each of which {NAME} in the command stands for
@@ -97,7 +97,7 @@ class MetricCommand:
         """The numbers in what the program printed about so many sentences. Raises MetricError if there are none."""
         name = pathlib.Path(self.words[0]).name
         try:
-            numbers = json.loads(output)
+            numbers = json_of(output)
             if isinstance(numbers, dict) and numbers and all(map(is_number, numbers.values())):
                 return {str(key): float(value) for key, value in numbers.items()}
         except ValueError:

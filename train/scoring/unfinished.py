@@ -8,6 +8,7 @@ from typing import Any
 
 from keras_transformer.config import ConfigError
 from keras_transformer.locks import locked
+from keras_transformer.notations import json_of
 
 log = logging.getLogger("train")
 
@@ -28,7 +29,7 @@ class Unfinished:
 
     def __init__(self, output: pathlib.Path, description: dict[str, Any]):
         self.path = output.with_name(f"{output.name}.unfinished")
-        self.description = json.loads(json.dumps(description))
+        self.description = json_of(json.dumps(description))
         self._file = locked(self.path)
         try:
             self.results = self._read()
@@ -44,7 +45,7 @@ class Unfinished:
         intact, length = [], 0  # values and bytes
         for line in whole.splitlines(keepends=True):
             try:
-                intact.append(json.loads(line))
+                intact.append(json_of(line))
             except ValueError:
                 log.warning("%s is damaged in line %d: only the lines before it are used", self.path, len(intact) + 1)
                 break

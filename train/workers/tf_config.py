@@ -1,10 +1,10 @@
 """Which worker this process is: the environment variable TF_CONFIG, read and checked."""
 
 import dataclasses
-import json
 from typing import Any
 
 from keras_transformer.config import ConfigError
+from keras_transformer.notations import json_of
 
 EXPECTED = (
     'it must be {"cluster": {"worker": ["HOST:PORT", ...]}, "task": {"type": "worker", "index": N}}, with the same '
@@ -55,7 +55,7 @@ def read_cluster(text: str | None) -> Cluster:
     if not text:
         return ALONE
     try:
-        values = json.loads(text)
+        values = json_of(text)
         jobs, task = values["cluster"], values["task"]
         kind, index = str(task["type"]), whole_number(task["index"])
         addresses = {job: tuple(map(str, jobs[job])) for job in jobs}

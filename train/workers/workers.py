@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.files import write_atomically
+from keras_transformer.notations import json_of
 
 from .strategy import describe
 from .tf_config import ONLY_WORKER, Worker
@@ -63,7 +64,7 @@ class Workers:
         if self.worker.count == 1:
             return path
         facts = [path.name, path.stat().st_size] if self.is_chief and path else None
-        facts = json.loads(self.text_of_chief(json.dumps(facts)))
+        facts = json_of(self.text_of_chief(json.dumps(facts)))
         if facts is None:
             return None
         name, size = facts
