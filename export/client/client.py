@@ -15,6 +15,7 @@ from .transports import ClientError, Columns, transport_to
 
 ANYBODY = Access()
 LONGEST_DEADLINE = 86_400.0  # seconds; a socket has no endless timeout
+MOST_REQUESTS = 1024  # at the same time: urllib3 makes as many places for connections at once
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between attempts; each pause is drawn from 0 to a limit that doubles
 RANDOM_PAUSE = tenacity.wait_random_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT)
 
@@ -57,6 +58,8 @@ class ServingClient:
         for name, value in {"rows_per_request": rows_per_request, "requests_at_once": requests_at_once}.items():
             if value < 1:
                 raise ClientError(f"{name} is {value}; it must be at least 1.")
+        if requests_at_once > MOST_REQUESTS:
+            raise ClientError(f"requests_at_once is {requests_at_once}; it must be at most {MOST_REQUESTS}.")
         if not 0 < deadline <= LONGEST_DEADLINE:
             raise ClientError(f"The deadline is {deadline}; it must be more than 0 seconds and at most a day.")
         self.transport = transport_to(url, requests_at_once, access)

@@ -1,6 +1,7 @@
 """The options of a local server: where it listens, whom it answers, and its limits."""
 
 import dataclasses
+import math
 import pathlib
 import urllib.parse
 
@@ -9,6 +10,8 @@ from keras_transformer.machine import processor_cores
 from ..versions import ExportError
 
 BODIES_IN_FLIGHT, BODIES_PER_ANSWER = 32, 8
+MOST = {"workers": 1024, "body_bytes": 1 << 30, "connections": 1 << 20}  # gRPC has 31 bits for a number
+LONGEST_SECONDS = 86_400.0
 
 
 def in_url(host: str) -> str:
@@ -83,10 +86,14 @@ class ServerOptions:
         for name in ("workers", "batch_rows", "request_rows", "queue_rows", "body_bytes", "connections"):
             if getattr(self, name) < 1:
                 raise ExportError(f"{name} is {getattr(self, name)}; it must be at least 1.")
-        seconds = ("deadline", "header_seconds", "idle_seconds", "drain_seconds", "poll_seconds", "models_poll_seconds")
-        for name in seconds:
+            if getattr(self, name) > MOST.get(name, math.inf):
+                raise ExportError(f"{name} is {getattr(self, name)}; it must be at most {MOST[name]}.")
+        for name in ("poll_seconds", "models_poll_seconds"):
             if not getattr(self, name) > 0:
                 raise ExportError(f"{name} is {getattr(self, name)}; it must be more than 0 seconds.")
+        for name in ("deadline", "header_seconds", "idle_seconds", "drain_seconds"):
+            if not 0 < getattr(self, name) <= LONGEST_SECONDS:
+                raise ExportError(f"{name} is {getattr(self, name)}; it must be more than 0 seconds and at most a day.")
         for name in ("port", "grpc_port"):
             if not 0 <= getattr(self, name) <= 65535:
                 raise ExportError(f"{name} is {getattr(self, name)}; it must be from 0 to 65535.")

@@ -97,7 +97,9 @@ def array_of(name: str, tensor: TensorProto) -> np.ndarray:
         return strings_of(name, tensor, shape)
     try:
         return tf.make_ndarray(tensor)
-    except (TypeError, ValueError, LookupError, OverflowError) as error:  # a KeyError: a type that numpy lacks
+    except LookupError:
+        raise invalid(f"The input {name!r} is {tf.as_dtype(tensor.dtype).name}, which is no type of arrays.") from None
+    except (TypeError, ValueError, OverflowError) as error:
         raise invalid(f"The input {name!r} cannot be read: {first_line_of(error)}") from None
 
 

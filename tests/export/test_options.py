@@ -1,5 +1,6 @@
 """Each limit of a server has a range, whose ends are taken and beyond which it is refused by name."""
 
+import asyncio
 import dataclasses
 import math
 import re
@@ -9,10 +10,13 @@ import pytest
 from export.graph.explained import EXPLAINED_LINES
 from export.graph.slices import SLICE_ROWS, SLICE_TOKENS
 from export.server.bytes_in_flight import PATIENCE
-from export.server.dispatcher import BIG
+from export.server.dispatcher import BIG, Dispatcher
+from export.server.grpc_api import bound_server
 from export.server.gzip_answers import LEVEL, SHORTEST, GzipAnswers
 from export.server.model_folder import RETRIES, RETRY_SECONDS
+from export.server.models import Models
 from export.server.options import ServerOptions
+from export.server.secrets import Secrets
 from export.versions import ExportError
 from keras_transformer.machine import processor_cores
 from tests.support.places import ROOT
@@ -21,15 +25,18 @@ PORTS = ["port", "grpc_port"]
 FIELDS = {field.name: field.type for field in dataclasses.fields(ServerOptions)}
 COUNTS = [name for name, kind in FIELDS.items() if kind is int and name not in PORTS]
 SECONDS = [name for name, kind in FIELDS.items() if kind is float]
+ENDS = {"workers": 1024, "body_bytes": 1 << 30, "connections": 1 << 20}
+DAY = 86_400.0
 RANGES = [
-    *((name, [1, 1 << 40], [0, -1]) for name in COUNTS),
-    *((name, [1e-3, 1e9], [0.0, -1.0, math.nan]) for name in SECONDS if name != "idle_seconds"),  # no option has it
+    *((name, [1, ENDS.get(name, 1 << 40)], [0, -1] + [ENDS.get(name, 0) + 1] * (name in ENDS)) for name in COUNTS),
+    *((name, [1e-3, 1e9], [0.0, -1.0, math.nan]) for name in SECONDS if "poll" in name),
+    *((name, [1e-3, DAY], [0.0, -1.0, math.nan, math.inf, DAY + 1]) for name in SECONDS if "poll" not in name),
     *((name, [0, 1, 65535], [-1, 65536]) for name in PORTS),
 ]
 
 
 def test_the_table_has_every_number():
-    assert len(COUNTS) >= 6 and len(SECONDS) >= 6 and len(RANGES) == len(COUNTS) + len(SECONDS) - 1 + len(PORTS)
+    assert len(COUNTS) >= 6 and len(SECONDS) >= 6 and len(RANGES) == len(COUNTS) + len(SECONDS) + len(PORTS)
 
 
 @pytest.mark.parametrize(("name", "taken", "refused"), RANGES, ids=[name for name, *_ in RANGES])
@@ -39,6 +46,18 @@ def test_a_number_has_a_range(name, taken, refused):
     for value in refused:
         with pytest.raises(ExportError, match=rf"\b{name}\b is {value}; it must be"):
             ServerOptions(**{name: value})
+
+
+def test_a_grpc_server_takes_the_largest_numbers():
+    async def take():
+        options = ServerOptions(**{name: 0 if name in PORTS else taken[-1] for name, taken, _ in RANGES})
+        dispatcher = Dispatcher(Models([]), options)
+        server, _, port = bound_server(dispatcher, Secrets(options))
+        await server.stop(None)
+        dispatcher.close()
+        return port
+
+    assert asyncio.run(take()) > 0
 
 
 def test_the_defaults_are_those_of_the_documents():

@@ -110,6 +110,12 @@ def test_what_does_not_fill_its_shape_is_refused(tensor):
     assert error.value.code is Code.INVALID_ARGUMENT and "\n" not in error.value.message
 
 
+def test_a_type_that_no_array_has_is_named():
+    for name in ("resource", "variant"):
+        with pytest.raises(RequestError, match=f"The input 'x' is {name}, which is no type of arrays"):
+            array_of("x", TensorProto(dtype=tf.as_dtype(name).as_datatype_enum, tensor_shape={"dim": [{"size": 1}]}))
+
+
 def test_the_elements_of_all_dimensions_together_are_bounded():
     sizes = [MOST_ELEMENTS // 2, 2]
     fits, claims = (proto(FLOAT, shape) for shape in (sizes, [*sizes, 2]))

@@ -156,6 +156,9 @@ def test_limits_themselves_are_allowed_and_nothing_is_asked_for_without_rows_or_
     for name in least:
         with pytest.raises(ClientError, match=f"{name} is 0; it must be at least 1"):
             ServingClient(url, **least | {name: 0})
+    assert ServingClient(url, requests_at_once=1024).requests_at_once == 1024
+    with pytest.raises(ClientError, match="requests_at_once is 1000000000; it must be at most 1024"):
+        ServingClient(url, requests_at_once=1_000_000_000)
 
 
 def test_a_default_of_one_value_is_that_of_every_row_and_another_one_is_none():
