@@ -122,6 +122,7 @@ def test_what_models_call_by_numbers_is_called_by_those_that_it_has_in_the_merge
     odd = np.arange(1, 8, dtype=np.uint8)  # after which the next buffer would begin anywhere
     for part in parts:
         part.buffers[3].data = odd
+    parts[1].metadata = None  # as a file may be
     file = merged(map(packed, parts))
     found = schema.ModelT.InitFromPackedBuf(file, 0)
     opened, start = schema.Model.GetRootAs(file), np.frombuffer(file, np.uint8).ctypes.data
