@@ -21,7 +21,7 @@ EDGES = word_edges([b"a"] * LIVELY.vocab_size)
 
 
 def started(options=OPTIONS, config=LIVELY, rules=None, **how):
-    how = {"static_shapes": False, **how}
+    how = {"static_shapes": False, "shortlist": None, **how}
     rules = None if rules is None else {name: np.array(rule, "int32") for name, rule in rules.items()}
     return start_search(IncrementalDecoder(lively_transformer(config)), SOURCES, options, rules=rules, **how)
 
