@@ -1,5 +1,7 @@
 """What a search settles before its first step: how long outputs may become, what it counts, its columns."""
 
+import types
+
 import keras
 import numpy as np
 import pytest
@@ -8,8 +10,10 @@ import tensorflow as tf
 from keras_transformer.decoding import search as module
 from keras_transformer.decoding.continuations import LOOKED_AT
 from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.search import larger, start_search
+from keras_transformer.decoding.scores import UNFINISHED
+from keras_transformer.decoding.search import SearchStart, larger, start_search
 from keras_transformer.decoding.short_vocabulary import WIDTH, ShortlistTable
+from keras_transformer.decoding.state import Hypotheses
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.text.required import word_edges
 from keras_transformer.tokens import PAD
@@ -104,3 +108,10 @@ def test_sentences_have_columns_of_their_own_unless_phrases_must_come():
     assert started(**usual).vocabulary.pieces.shape == (4, WIDTH)
     with_phrases = started(rules={"required": REQUIRED, "word_edges": EDGES}, **usual)
     assert with_phrases.vocabulary.pieces.shape == (WIDTH,)
+
+
+def test_a_sentence_that_lacks_columns_has_no_finished_output():
+    vocabulary = types.SimpleNamespace(fits=np.array([True, False]), in_pieces=lambda columns: columns + 10)
+    found = Hypotheses(np.ones((2, 3, 4), "int32"), np.full((2, 3), -1, "float32"), np.zeros((2, 3), bool))
+    ids, scores, _ = SearchStart(None, None, {}, 4, vocabulary).in_pieces(found)
+    assert as_numpy(scores).tolist() == [[-1] * 3, [float(np.float32(UNFINISHED))] * 3] and (as_numpy(ids) == 11).all()

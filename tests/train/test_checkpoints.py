@@ -42,7 +42,7 @@ def values_of(model, optimizer):
 
 @pytest.fixture
 def checkpoints(tmp_path):
-    return Checkpoints(tmp_path / "checkpoints", keep=3)
+    return Checkpoints(tmp_path / "run" / "checkpoints", keep=3)
 
 
 def names(checkpoints):

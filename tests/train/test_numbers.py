@@ -1,5 +1,7 @@
 """Numbers spelled in two languages: splits have nothing in common, and every number of a range can be drawn."""
 
+import sys
+
 import pydantic
 import pytest
 
@@ -100,3 +102,9 @@ def test_the_numbers_and_the_languages_decide_the_fingerprint():
     assert train.fingerprint()["source"] == "numbers"
     changes = [{}, {"seed": 2}, {"target_language": "fr"}, {"source_language": "fr"}, {"train_pairs": 21}]
     assert len({fingerprint(**change) for change in changes}) == len(changes)
+
+
+def test_without_the_package_it_is_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "num2words", None)
+    with pytest.raises(CorpusError, match='data.source = "numbers" needs the package num2words: pip install num2words'):
+        load_corpus(numbers())
