@@ -72,7 +72,7 @@ class Calibration(NamedTuple):
             calibration.check()
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise InputError(f"{path} is damaged: {error}. Remove it, or run `keras-transformer calibrate`.") from None
         return calibration
 

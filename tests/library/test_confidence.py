@@ -129,6 +129,7 @@ def test_a_file_gives_back_what_was_saved(tmp_path):
         {"points": [-1.0]},
         {"points": []},
         {"points": ["a", "b", "c"]},
+        {"points": [-1.0, -0.5, 10**400]},
         {"confidences": [0.1, 0.4, 1.5]},
         {"confidences": [0.4, 0.1, 0.9]},
         {"confidences": [0.1, float("nan"), 0.9]},

@@ -23,6 +23,8 @@ LATER = "\n" * 999  # lines before the one that an error names
         ("tsv", [], "a", "--format tsv needs the fields that are translated, such as --field 2, or"),
         ("tsv", ["0"], "a", "Fields are counted from 1: there is no field 0."),
         ("tsv", ["c"], "a\tb", "file, line 1 has no field 'c'; it has a, b."),
+        ("tsv", ["1" * 5000], "a\tb", "file, line 1 has no field '111"),
+        ("tsv", ["999999999"], "a\tb", "file, line 1 has 2 fields, and field 999999999 is to be translated."),
         ("tsv", ["1", "3"], LATER + "a\tb", "file, line 1,000 has 2 fields, and field 3 is to be translated."),
         ("tsv", ["2"], "a", "file, line 1 has 1 field, and field 2 is to be translated."),
     ],

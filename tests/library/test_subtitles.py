@@ -39,6 +39,7 @@ def test_only_what_stands_in_cues_is_text_and_cues_may_be_of_no_time(name, text,
             "line 2 has a cue that ends before it begins: '00:00:01,5 --> 00:00:01,30'",
         ),
         ("1\na\n", "line 2 is 'a', not the times of cue 1, such as 00:00:01,000 --> 00:00:02,500"),
+        (f"1\n{5000 * '9'}:00:01,5 --> 9:00:01,5\n", "line 2 has broken times: '999"),
         ("1\n00:00:01,5 -->\n", "line 2 has broken times: '00:00:01,5 -->'; they are such as 00:00:01,000"),
     ],
 )

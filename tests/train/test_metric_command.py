@@ -48,6 +48,7 @@ def test_others_are_scored_by_the_same_program_and_files_stand_where_the_command
         ("echo score: 0.8", "for each of 2 sentences; it printed score: 0.8"),
         ("""echo '{"a": "b"}'""", "it printed"),
         ("""echo '{"a": NaN}'""", "it printed"),
+        (f"""echo '{{"a": 1{400 * "0"}}}'""", "it printed"),
         ("""echo '{"a": true}'""", "it printed {"),
         ("""echo '{"a": 1, "b": "c"}'""", "it printed {"),
         ("echo '{}'", "it printed {}$"),

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -115,8 +116,8 @@ class MetricCommand:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value of JSON is a finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether a value of JSON is a number that a float can be."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def shortened(text: str) -> str:

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from typing import NamedTuple
 
 from keras_transformer.files import read_whole_lines
-from keras_transformer.text.formats.parts import Field, Notation, Part, TranslatedError
+from keras_transformer.text.formats.parts import Field, Notation, Part, TranslatedError, unescaped
 from keras_transformer.text.passages import Passage, Token
 
 VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
@@ -26,7 +26,7 @@ KEPT = frozenset(
 )
 ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);?")
 WHITE_SPACE = re.compile(r"[ \t\f]*\r?\n[ \t\f\r\n]*")
-HTML = Notation(ENTITY, html.unescape, lambda text: html.escape(text, quote=False).replace("\xa0", "&nbsp;"))
+HTML = Notation(ENTITY, unescaped, lambda text: html.escape(text, quote=False).replace("\xa0", "&nbsp;"))
 UNFINISHED = re.compile(r"<[A-Za-z/!?]")  # what the parser returns as text, because nothing ends it
 
 

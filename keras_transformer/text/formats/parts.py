@@ -1,11 +1,16 @@
 """What a file consists of: texts that are translated, and all else, which is written as it stands."""
 
+import html
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from keras_transformer.errors import InputError
 from keras_transformer.text.passages import Passage, Token
+
+ZEROS = re.compile(r"^(&#[xX]?)0+(?=[0-9a-fA-F])")  # before the number of a character
+LONGEST_NAME = 40  # characters; that of the longest name of HTML has 33
+NO_CHARACTER = "\ufffd"  # what HTML reads for a number that no character has
 
 
 class TranslatedError(InputError):
@@ -54,6 +59,13 @@ class Notation(NamedTuple):
 
     def passage(self, raw: str) -> Passage:
         return Passage(self.tokens(raw), self.written)
+
+
+def unescaped(reference: str) -> str:
+    """Return what a reference to a character means: &amp; or &#38;. html.unescape raises at thousands of digits."""
+    reference = ZEROS.sub(r"\1", reference)
+    is_no_character = reference.startswith("&#") and len(reference) > LONGEST_NAME
+    return NO_CHARACTER if is_no_character else html.unescape(reference)
 
 
 PLAIN = Notation(re.compile(r"(?!)"), str, str)

@@ -14,6 +14,7 @@ ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}
 JSON = Notation(ESCAPE, lambda raw: json.loads(f'"{raw}"'), lambda text: json.dumps(text, ensure_ascii=False)[1:-1])
 TSV = Notation(re.compile(r"(?!)"), str, lambda text: text.replace("\t", " "))
 SPACE = " \t\r\n"  # of JSON
+MOST_DIGITS = 10  # of the number of a column
 HALF = re.compile("[\ud800-\udfff]")  # of a character: a surrogate without its partner
 
 
@@ -94,7 +95,7 @@ def tsv_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iter
     one that has too few fields.
     """
     wanted, numbers = required(fields, "tsv", "--field 2, or --field text if the first line has names"), []
-    if is_numbered := all(field.isdecimal() for field in wanted):
+    if is_numbered := all(field.isdecimal() and len(field) < MOST_DIGITS for field in wanted):
         numbers = [int(field) for field in wanted]
         if 0 in numbers:
             raise UserError("Fields are counted from 1: there is no field 0.")

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import BYTE_ORDER_MARK, read_whole_lines, with_line_feeds
-from keras_transformer.text.formats.parts import PLAIN, Field, Notation, Part
+from keras_transformer.text.formats.parts import PLAIN, Field, Notation, Part, unescaped
 from keras_transformer.text.passages import Passage, Token
 
 LONGEST_LINE = 42  # characters of a line, unless the cue has longer ones: what is usual on a screen
-CLOCK = r"(?:(\d+):)?([0-5]?\d):([0-5]?\d)[,.](\d{1,3})"
+CLOCK = r"(?:(\d{1,9}):)?([0-5]?\d):([0-5]?\d)[,.](\d{1,3})"
 TIMES = re.compile(rf"\s*{CLOCK}\s*-->\s*{CLOCK}(?:\s.*)?")
 SPEAKER = re.compile(r"\s*[-\u2013\u2014]\s*(?=\S)")  # a line of somebody else
 LINE_BREAK = re.compile(r"[ \t]*(?:\r?\n|<[bB][rR][ \t]*/?>|(?<!:)\\N)[ \t]*")  # <br>: of HTML; \N: of SubStation Alpha
@@ -39,7 +39,7 @@ SRT = Dialect(
 )
 VTT = Dialect(
     re.compile(r"<[^<>]*>"),
-    Notation(ENTITY, html.unescape, lambda text: html.escape(text, quote=False).replace("\xa0", "&nbsp;")),
+    Notation(ENTITY, unescaped, lambda text: html.escape(text, quote=False).replace("\xa0", "&nbsp;")),
     "00:01.000 --> 00:02.500",
 )
 

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_whole_lines
-from keras_transformer.text.formats.parts import Field, Notation, Part
+from keras_transformer.text.formats.parts import Field, Notation, Part, unescaped
 from keras_transformer.text.passages import Passage, Token
 
 UNITS = "trans-unit", "segment"  # of XLIFF 1.2 and 2
 CODES = frozenset("ph bpt ept it".split())  # whose content is code of another format
 WHITE_SPACE = re.compile(r"[ \t]*\r?\n[ \t\r\n]*")
-XML = Notation(re.compile(r"&[^;]*;"), html.unescape, lambda text: html.escape(text, quote=False))
+XML = Notation(re.compile(r"&[^;]*;"), unescaped, lambda text: html.escape(text, quote=False))
 REVIEW = ' state="needs-review-translation" state-qualifier="mt-suggestion"'  # of XLIFF 1.2
 
 
