@@ -1,5 +1,7 @@
 """What Keras promises of a functional model, held by every kind of model: files, freezing, quantizing, copies."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -31,6 +33,12 @@ CONFIGS = {
 every_kind = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
 
 
+@functools.cache
+def random_model(config):
+    """A model with random weights, of which the tests of a kind share one: they only call and copy it."""
+    return randomise(build_model(config))
+
+
 @pytest.mark.parametrize("config", ["tiny", {"d_model": 8}, None, 8])
 @pytest.mark.parametrize("model", [Transformer, RecurrentModel])
 def test_a_model_is_made_of_a_configuration_of_its_kind(model, config):
@@ -60,6 +68,21 @@ def again(model):
     return copy
 
 
+def remaking(model):
+    """The `from_config` of the class of a model, which makes one copy, and later gives it again as it was when new."""
+    copy, arguments = again(model), (model.model_config, model.precision, model.name)
+
+    class Remade:
+        config_class = type(model).config_class
+
+        def __new__(cls, *given):
+            assert given == arguments
+            copy.trainable = True
+            return copy
+
+    return functools.partial(type(model).from_config.__func__, Remade)
+
+
 def trained(model):
     return [weight.path for weight in model.trainable_weights]
 
@@ -67,7 +90,7 @@ def trained(model):
 @pytest.mark.slow
 @every_kind
 def test_json_and_a_file_of_weights_make_the_same_model(config, tmp_path):
-    model = randomise(build_model(config))
+    model = random_model(config)
     copy = keras.models.model_from_json(model.to_json())
     model.save_weights(tmp_path / "a.weights.h5")
     copy.load_weights(tmp_path / "a.weights.h5")
@@ -82,10 +105,10 @@ def test_json_and_a_file_of_weights_make_the_same_model(config, tmp_path):
 @every_kind
 def test_each_layer_and_part_is_frozen_in_a_copy_and_trains_again_when_told_to(config):
     model = build_model(config)
-    everything = trained(model)
+    everything, from_config = trained(model), remaking(model)
     for number, layer in enumerate(layers_with_weights(model)):
         layer.trainable = False
-        copy = again(model)
+        copy = from_config(model.get_config())
         assert frozen_parts(copy) == frozen_parts(model) != []
         assert trained(copy) == trained(model) != everything
         layers_with_weights(copy)[number].trainable = layer.trainable = True
@@ -179,13 +202,14 @@ def test_a_quantized_model_is_not_saved_and_leaves_the_files_before_it(name, mod
 @pytest.mark.slow
 @every_kind
 def test_a_clone_computes_the_same_and_knows_its_configuration(config):
-    model = randomise(build_model(config))
+    model = random_model(config)
     clone = keras.models.clone_model(model)
     clone.set_weights(model.get_weights())
     assert_close(clone(BATCH), model(BATCH), atol=0, rtol=0)
     assert config_of(clone) == config and clone.precision == "float32"
+    expected = with_attention(model)(BATCH)
     for name, weights in with_attention(clone)(BATCH).items():
-        assert_close(weights, with_attention(model)(BATCH)[name], atol=0, rtol=0)
+        assert_close(weights, expected[name], atol=0, rtol=0)
 
 
 def test_only_a_model_of_the_same_inputs_and_one_output_is_a_clone():
@@ -207,13 +231,14 @@ def test_only_a_model_of_the_same_inputs_and_one_output_is_a_clone():
 @every_kind
 def test_an_empty_batch_gives_no_logits(config):
     nothing = {name: values[:0] for name, values in BATCH.items()}
-    for logits in (build_model(config)(nothing), build_model(config).predict_on_batch(nothing)):
+    model = random_model(config)
+    for logits in (model(nothing), model.predict_on_batch(nothing)):
         assert logits.shape == (0, 4, SMALL.vocab_size)
 
 
 @every_kind
 def test_ids_may_be_floats(config):
-    model = build_model(config)
+    model = random_model(config)
     assert_close(model({name: values.astype("float32") for name, values in BATCH.items()}), model(BATCH), atol=0)
 
 
