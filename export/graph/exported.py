@@ -2,7 +2,8 @@
 
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer inside the graph)
@@ -11,7 +12,7 @@ from keras_transformer.batching import BATCH_SIZE, list_of_lines
 from keras_transformer.commands.console import quiet_imports
 from keras_transformer.errors import first_line_of
 from keras_transformer.parallel import map_batches, tune_for_translation
-from keras_transformer.translation import Translation, translations_of
+from keras_transformer.translation import OUTPUTS, Translation, translations_of
 
 from ..versions import ExportError, find_version
 
@@ -30,7 +31,6 @@ class ExportedTranslator:
         if batch_size < 1:
             raise ExportError(f"batch_size is {batch_size}; it must be at least 1.")
         self.path, self.batch_size = find_version(folder), batch_size
-        self._known: dict[str, tuple[Translation, bool]] = {}  # of the lines that `are_too_long` asked about
         try:
             self._loaded = tf.saved_model.load(str(self.path))  # owns the weights, so it must stay alive
         except (OSError, ValueError, LookupError, tf.errors.OpError) as error:
@@ -41,6 +41,9 @@ class ExportedTranslator:
                 f"{self.path} is a SavedModel that does not translate text: it has no signature serving_default with "
                 "the outputs translation and score."
             )
+        tokenize = self._loaded.signatures.get("tokenize")
+        tells = tokenize is not None and "truncated" in tokenize.structured_outputs  # which older exports do not
+        self._tokenize = tokenize if tells else None
 
     def translate(self, lines: Iterable[str], first_line: int = 1) -> list[Translation]:
         """Return the translation of each line, in the order of the lines.
@@ -48,36 +51,34 @@ class ExportedTranslator:
         Of a line that is longer than the export reads, the beginning is translated, with a warning that names the line;
         the first of them is number `first_line`.
         """
-        answers = self._answers(list_of_lines(lines))
-        self._known = {}
-        for number, (_, is_truncated) in enumerate(answers, first_line):
-            if is_truncated:
+        rows = self._rows_of(self._translate, lines)
+        for number, row in enumerate(rows, first_line):
+            if row.get("truncated", False):  # exports of the first versions have none
                 log.warning("line %d is longer than this export reads; only its beginning is used", number)
-        return [translation for translation, _ in answers]
+        columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else OUTPUTS)}
+        return translations_of(columns | {"translation": [text.decode() for text in columns["translation"]]})
 
     def are_too_long(self, lines: Iterable[str]) -> list[bool]:
         """Return of each line whether it is longer than the export reads.
 
-        Only the graph tells, with its translation: the next call of `translate` does not search for these again.
+        The tokenizer tells; of an older export only the translation does, so that it is searched for this.
         """
-        return [is_truncated for _, is_truncated in self._answers(list_of_lines(lines))]
+        rows = self._rows_of(self._tokenize or self._translate, lines)
+        return [row.get("truncated", False) for row in rows]
 
-    def _answers(self, lines: list[str]) -> list[tuple[Translation, bool]]:
-        """Return the translation of each line, and whether the line was cut."""
-        known = self._known  # another thread may take a new one
-        new = [line for line in dict.fromkeys(lines) if line not in known]
+    def _rows_of(self, signature: Callable[..., dict[str, tf.Tensor]], lines: Iterable[str]) -> list[dict[str, Any]]:
+        """Return the outputs of a signature for each line, by name; lines that are the same are computed once."""
+        lines = list_of_lines(lines)
+        different, rows = list(dict.fromkeys(lines)), {}
 
-        def translate_batch(indices: list[int]) -> None:
-            texts = [new[index] for index in indices]
-            columns = {
-                name: values.numpy().tolist() for name, values in self._translate(text=tf.constant(texts)).items()
-            }
-            columns["translation"] = [text.decode() for text in columns["translation"]]
-            of_lines = columns.get("truncated", [False] * len(texts))  # exports of the first versions have none
-            known.update(zip(texts, zip(translations_of(columns), of_lines, strict=True), strict=True))
+        def run_batch(indices: list[int]) -> None:
+            texts = [different[index] for index in indices]
+            outputs = {name: values.numpy().tolist() for name, values in signature(text=tf.constant(texts)).items()}
+            of_texts = zip(*outputs.values(), strict=True)
+            rows.update((text, dict(zip(outputs, row, strict=True))) for text, row in zip(texts, of_texts, strict=True))
 
-        map_batches(translate_batch, {index: len(line) for index, line in enumerate(new)}, self.batch_size)
-        return [known[line] for line in lines]
+        map_batches(run_batch, {index: len(line) for index, line in enumerate(different)}, self.batch_size)
+        return [rows[line] for line in lines]
 
 
 def open_quietly(folder: str | os.PathLike, batch_size: int = BATCH_SIZE) -> ExportedTranslator:

@@ -275,11 +275,12 @@ class ServedGraph(tf.Module):
     def tokenize(self, text) -> dict:
         """Return the pieces of each line and their ids, with spaces in between, as the model reads them.
 
-        Shapes: text string (B,) -> {"pieces": string (B,), "ids": string (B,)}.
+        Shapes: text string (B,) -> {"pieces": string (B,), "ids": string (B,), "truncated": bool (B,)}.
         """
-        ids = padded(self.encode(text, self.max_source_tokens)[0])
-        is_token = ids != PAD
-        return {"pieces": joined(self.pieces_of(ids), is_token), "ids": joined(tf.strings.as_string(ids), is_token)}
+        ids, truncated = self.encode(text, self.max_source_tokens)
+        ids = padded(ids)
+        texts = {"pieces": self.pieces_of(ids), "ids": tf.strings.as_string(ids)}
+        return {name: joined(values, ids != PAD) for name, values in texts.items()} | {"truncated": truncated}
 
     def encode(self, text, most: int):
         """Return the tokens of each line, EOS last, none for a blank line; and whether the line was cut.

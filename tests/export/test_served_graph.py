@@ -185,6 +185,7 @@ def test_no_output_is_longer_than_the_positions_of_the_model(tmp_path, eager):
     [
         ("translate", "text", 8),
         ("translate", "target_prefix", 8),
+        ("tokenize", "text", 8),
         ("score", "text", 8),
         ("score", "translation", 8 + 1),
         ("explain", "text", 6),
@@ -202,9 +203,10 @@ def test_what_fills_a_limit_is_whole_and_one_piece_more_is_cut(pair, eager, monk
 
 
 def test_lines_are_tokenized_as_the_model_reads_them(pair, ask):
-    [cut] = ask("tokenize", ["a " * LONGEST])["ids"]
-    assert len(cut.split()) == LONGEST
+    found = ask("tokenize", ["a " * LONGEST, "a " * (LONGEST - 1)])
+    assert {len(ids.split()) for ids in found["ids"]} == {LONGEST} and found["truncated"].tolist() == [True, False]
     found = ask("tokenize", LINES)
+    assert found["truncated"].tolist() == ask("serving_default", LINES)["truncated"].tolist()
     for line, pieces, ids in zip(LINES, found["pieces"], found["ids"], strict=True):
         expected = [*pair[1].encode(line), 3] if line.strip() else []
         assert [int(number) for number in ids.split()] == expected
