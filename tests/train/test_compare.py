@@ -259,6 +259,7 @@ def test_damaged_files_are_one_sentence(pair):
     contents = [SCORES | {"scores": scores} for scores in (3, [3], *([score] for score in lacking))]
     contents += [{name: SCORES[name] for name in SCORES if name != key} for key in SCORES if key != "validation_loss"]
     contents += [[], {}, {"step": "last"}]
+    contents += [SCORES | {"exact": 10**400}, SCORES | {"scores": [first | {"value": 10**400}]}]
     for content in (*map(json.dumps, contents), "{", "1", "[" * 100_000, "\ud8ff"):
         (pair[0] / "scores.json").write_text(content, encoding="utf-8", errors="surrogatepass")
         assert_one_sentence(compare_command(*pair), pair[0] / "scores.json", "damaged")

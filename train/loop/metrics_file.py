@@ -3,6 +3,7 @@
 import json
 import logging
 import pathlib
+import sys
 from collections.abc import Collection
 
 from keras_transformer.files import write_atomically
@@ -50,4 +51,10 @@ def parse_record(line: bytes) -> dict | None:
         return None
     if not isinstance(record.get("time", 0.0), int | float):
         return None
-    return record if all(value is None or isinstance(value, int | float | str) for value in record.values()) else None
+    return record if all(map(is_value, record.values())) else None
+
+
+def is_value(value: object) -> bool:
+    """Return whether a value is a number, a text or None. A whole number of hundreds of digits is no float."""
+    is_number = isinstance(value, float) or (isinstance(value, int) and abs(value) <= sys.float_info.max)
+    return value is None or isinstance(value, str) or is_number

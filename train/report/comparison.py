@@ -104,7 +104,7 @@ def read_scores(folder: RunFolder, steps: int) -> dict[str, Any] | None:
         scores = json_of(folder.scores.read_text(encoding="utf-8"))
         check_scores(scores)
         return scores if scores.get("step", steps) >= steps else None  # older files have no step
-    except (ValueError, AttributeError, TypeError, LookupError) as error:
+    except (ValueError, AttributeError, TypeError, LookupError, OverflowError) as error:
         cause = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise InputError(
             f"{folder.scores} is damaged: {cause}. Remove it, or run the training command again, which writes it."
