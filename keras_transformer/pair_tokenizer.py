@@ -16,7 +16,7 @@ from keras_transformer.errors import first_line_of
 from keras_transformer.files import DAMAGED_ARCHIVE
 from keras_transformer.normalization import IDENTITY, NFC, NFKC, SPACE
 from keras_transformer.notations import json_of
-from keras_transformer.tokenizer import Tokenizer, TokenizerError, no_such_id, processor_of
+from keras_transformer.tokenizer import Tokenizer, TokenizerError, no_such_id, processor_of, whole_numbers
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
 
 SIGNATURE = b"PK\x03\x04"  # the first bytes of a zip file
@@ -145,9 +145,9 @@ class PairTokenizer(Tokenizer):
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`, without white space at its ends; PAD, UNK, BOS and EOS have none.
 
-        Raises IndexError for an id that no piece has.
+        Raises IndexError for an id that no piece has, and TypeError for what is no list of whole numbers.
         """
-        numbers = [int(number) for number in ids if number not in SPECIAL_PIECES]
+        numbers = [number for number in whole_numbers(ids) if number not in SPECIAL_PIECES]
         if numbers and not 0 <= min(numbers) <= max(numbers) < self.vocab_size:
             raise no_such_id(numbers, self.vocab_size)
         pieces = [self._pieces[number] for number in numbers]

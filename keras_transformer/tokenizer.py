@@ -253,12 +253,26 @@ class Tokenizer:
         return [lower_case(text) for text in texts] if self.is_lowercase else list(texts)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`; PAD, BOS and EOS have none. Raises IndexError for an id that no piece has."""
-        pieces = [int(i) for i in ids if i not in (PAD, BOS, EOS)]
+        """Return the text of `ids`; PAD, BOS and EOS have none.
+
+        Raises IndexError for an id that no piece has, and TypeError for what is no list of whole numbers.
+        """
+        pieces = [number for number in whole_numbers(ids) if number not in (PAD, BOS, EOS)]
         try:
             return self._processor.decode(pieces)
         except IndexError:
             raise no_such_id(pieces, self.vocab_size) from None
+
+
+def whole_numbers(ids: Iterable[int]) -> list[int]:
+    """Return ids, which may be floats of a whole value. Raises TypeError if they are no list of such, but a text."""
+    if not isinstance(ids, str | bytes):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):  # no list, no number, NaN, infinity
+            given = list(ids)
+            numbers = [int(each) for each in given]
+            if numbers == given:
+                return numbers
+    raise TypeError(f"ids must be a list of whole numbers. Received: {ids!r:.60}")
 
 
 def no_such_id(ids: Iterable[int], vocab_size: int) -> IndexError:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_transformer.decoding.options import ON, SearchOptions
+from keras_transformer.decoding.options import ON, SearchOptions, check_options
 from keras_transformer.files import DAMAGED_ARCHIVE, write_atomically
 from keras_transformer.model_config import ConfigError
 from keras_transformer.run_folder import RunFolder
@@ -106,8 +106,9 @@ class Shortlist(NamedTuple):
 def shortlist_of(run: RunFolder, options: SearchOptions) -> Shortlist | None:
     """Return the shortlist of a run, if these options ask for it.
 
-    Raises ConfigError if it has none, or a damaged one.
+    Raises ConfigError if it has none, or a damaged one, and TypeError for what are no SearchOptions.
     """
+    check_options(options)
     if options.shortlist != ON:
         return None
     if not run.shortlist.exists():

@@ -244,3 +244,9 @@ def test_a_file_that_is_not_there_and_one_of_another_tokenizer_are_one_sentence(
                        ({"model_bytes": b"other"}, "its pieces are those of another tokenizer")):  # fmt: skip
         with pytest.raises(ConfigError, match=f"not of this run: {why}"):
             shortlist.check_tokenizer(types.SimpleNamespace(**vars(tokenizer) | other))
+
+
+@pytest.mark.parametrize("options", ["x", 4, None, {}])
+def test_options_that_are_none_are_refused_before_a_shortlist_is_looked_for(tmp_path, options):
+    with pytest.raises(TypeError, match="options must be SearchOptions"):
+        shortlist_of(RunFolder(tmp_path), options)

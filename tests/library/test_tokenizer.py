@@ -3,8 +3,10 @@
 The tokenizers here leave text as it is; test_normalization.py has the others.
 """
 
+import math
 import sys
 
+import numpy as np
 import pytest
 import sentencepiece
 
@@ -148,6 +150,13 @@ def test_encode_gives_no_special_id(tokenizer):
 
 def test_special_ids_have_no_text(tokenizer):
     assert tokenizer.decode([BOS, *tokenizer.encode("A man"), EOS, PAD]) == "A man"
+    assert tokenizer.decode(np.array(tokenizer.encode("A man"), "float32")) == "A man"
+
+
+@pytest.mark.parametrize("ids", ["a", b"a", ["5"], [5.5], [math.nan], [math.inf], [None], [[5]], None, 5], ids=repr)
+def test_what_are_no_ids_has_no_text(tokenizer, ids):
+    with pytest.raises(TypeError, match="ids must be a list of whole numbers. Received: "):
+        tokenizer.decode(ids)
 
 
 @pytest.mark.parametrize("ids", [[9, -1], [9, 4000, -1]])
