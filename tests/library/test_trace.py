@@ -21,6 +21,7 @@ from tests.support.runs import SENTENCES
 OPTIONS = SearchOptions(beam_size=3, extra_length=6, n_best=3)
 
 
+NO_PHRASE = {"required": tf.constant([[[[PAD, PAD]]]]), "word_edges": tf.zeros((2, LIVELY.vocab_size), "bool")}
 LISTS = np.array([[piece, 13] for piece in range(LIVELY.vocab_size)], np.int32)
 
 
@@ -30,9 +31,10 @@ LISTS = np.array([[piece, 13] for piece in range(LIVELY.vocab_size)], np.int32)
         {},
         {"rules": {"limits": tf.constant([3])}},
         {"rules": {"prefixes": tf.constant([[9, 8]])}},
+        {"rules": {"limits": tf.constant([5]), **NO_PHRASE}},
         {"shortlist": ShortlistTable(tf.constant(LISTS), tf.constant([0, 1, 2, 3]))},
     ],
-    ids=["free", "limited", "begun", "listed"],
+    ids=["free", "limited", "begun", "without a phrase", "listed"],
 )
 def test_a_trace_has_the_rules_and_the_shortlist_of_its_search(how):
     options = SearchOptions(beam_size=2, n_best=2, extra_length=2)
