@@ -12,6 +12,7 @@ from keras_transformer.text.forbidden import ROUNDS
 from keras_transformer.tokens import PAD
 
 from .prefixes import places_in
+from .ragged_rows import kept, row_numbers
 from .text_outputs import without_duplicates
 
 MOST_CHARACTERS = 1000  # of the phrases of a line
@@ -55,7 +56,7 @@ def read_forbidden(texts):
     phrases = tf.strings.split(texts, "\n")
     written = tf.strings.regex_replace(phrases.flat_values, EDGES, "")
     has_text = tf.strings.length(written) > 0
-    phrases = tf.ragged.boolean_mask(phrases.with_values(written), phrases.with_values(has_text))
+    phrases = kept(phrases.with_values(written), has_text)
     counts = tf.reduce_sum(phrases.with_values(tf.strings.length(phrases.flat_values, unit="UTF8_CHAR")), axis=1)
     has_tab = tf.strings.regex_full_match(written, "(?s).*\t.*")
     message = f"The forbidden phrases of a line may have {MOST_CHARACTERS} characters together."
@@ -91,9 +92,7 @@ def matches(text, phrases):
     places = starts + places_in(phrases).flat_values[:, tf.newaxis]  # (F, C)
     codes = tf.pad(codes, [[0, tf.size(phrases.flat_values)]], constant_values=NO_CHARACTER)
     agrees = tf.gather(codes, places) == phrases.flat_values[:, tf.newaxis]
-    agreeing = tf.math.unsorted_segment_sum(
-        tf.cast(agrees, tf.int32), phrases.value_rowids(), phrases.nrows()
-    )  # (P, C)
+    agreeing = tf.math.unsorted_segment_sum(tf.cast(agrees, tf.int32), row_numbers(phrases), phrases.nrows())  # (P, C)
     ends = tf.minimum(starts + lengths, count)
     is_whole = ~tf.gather(is_inside, starts) & ~tf.gather(is_inside, ends)
     longest = tf.reduce_max(tf.where((agreeing == lengths) & is_whole, lengths, 0), axis=0)  # (C,)

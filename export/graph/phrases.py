@@ -21,6 +21,7 @@ from keras_transformer.tokens import BOS, PAD, UNK
 
 from .forbidden import matches
 from .prefixes import padded_endings, places_in
+from .ragged_rows import kept, of_values, row_numbers
 
 PHRASE = "A required phrase"
 CONTRADICTION = "A required phrase has a forbidden one: keep one."
@@ -46,7 +47,7 @@ class GraphPhraseReader:
         `most` or more.
         """
         phrases = tf.strings.split(texts, "\n")
-        phrases = tf.ragged.boolean_mask(phrases, ~tf.ragged.map_flat_values(is_blank, phrases))
+        phrases = kept(phrases, ~is_blank(phrases.values))
         words = tf.strings.strip(tf.strings.regex_replace(phrases.flat_values, SPACES_IN, " "))
         tokens, first_tokens, capital_tokens = (
             self.tokens_of(words),
@@ -56,7 +57,7 @@ class GraphPhraseReader:
         is_unknown = tf.reduce_any(tokens == UNK, axis=1) | (tokens.row_lengths() == 0)
         is_symbol = tf.strings.regex_full_match(words, f"(?s).*{SYMBOL.pattern}.*")
         of_lines = phrases.with_values(ways_of(tokens, first_tokens, capital_tokens))
-        required = tf.ragged.boolean_mask(of_lines, phrases.with_values(is_first(tokens, phrases.value_rowids())))
+        required = kept(of_lines, is_first(tokens, row_numbers(phrases)))
         ways = tf.cast(required != BOS, tf.int32)
         counts = tf.reduce_sum(tf.reduce_max(tf.reduce_sum(ways, axis=3), axis=2), axis=1)
         most = min(most, MOST_TOKENS + 1)
@@ -75,10 +76,10 @@ class GraphPhraseReader:
         inside = self.encode(tf.strings.join([tf.where(is_attached, GUARD, f"{GUARD} "), words]))
         size = len(self.guard)
         guards = inside[:, :size].to_tensor(PAD, shape=[None, size])
-        is_apart = tf.reduce_all(guards == self.guard, axis=1, keepdims=True)  # else it is one piece with the guard
-        inside = tf.ragged.boolean_mask(inside, (places_in(inside) >= size) & is_apart)
+        is_apart = tf.reduce_all(guards == self.guard, axis=1)  # else it is one piece with the guard
+        inside = kept(inside, (places_in(inside).values >= size) & of_values(is_apart, inside))
         alone = self.encode(words)
-        alone = tf.ragged.boolean_mask(alone, (places_in(alone) >= 0) & ~is_apart)
+        alone = kept(alone, ~of_values(is_apart, alone))
         return tf.concat([inside, alone], axis=1)
 
 
@@ -104,12 +105,14 @@ def ways_of(tokens, first_tokens, capital_tokens):
     begins = tf.fill([tokens.nrows(tf.int32), 1], BOS)
     at_begin = (tf.concat([begins, each], axis=1) for each in (first_tokens, capital_tokens))
     ways = tf.ragged.stack([tokens, *at_begin], axis=1)
-    return tf.ragged.boolean_mask(ways, tf.stack([tf.ones_like(is_another), is_another, is_capital], axis=1))
+    is_way = tf.stack([tf.ones_like(is_another), is_another, is_capital], axis=1)  # (N, 3)
+    return kept(ways, tf.reshape(is_way, [-1]))
 
 
 def written(tokens):
     """Return tokens as texts that are the same if these are: int32 RaggedTensor (N, None) -> string (N,)."""
-    return tf.strings.reduce_join(tf.strings.as_string(tokens), axis=1, separator=" ")
+    of_each = tf.strings.as_string(tokens.values)
+    return tf.strings.unsorted_segment_join(of_each, row_numbers(tokens), tokens.nrows(tf.int32), " ")
 
 
 def is_blank(texts):
@@ -125,7 +128,7 @@ def check_not_forbidden(required, forbidden, decode: Callable):
     """
     of_phrases = required.values
     first_ways = tf.gather(of_phrases.values, of_phrases.row_starts())
-    lines, texts = tf.cast(required.value_rowids(), tf.int32), tf.strings.strip(decode(first_ways))
+    lines, texts = row_numbers(required), tf.strings.strip(decode(first_ways))
 
     def is_forbidden(number):
         return tf.shape(matches(texts[number], forbidden[lines[number]]))[0] > 0
@@ -137,7 +140,7 @@ def check_not_forbidden(required, forbidden, decode: Callable):
 def is_first(tokens, lines):
     """Return which phrases are the first with their tokens in their line.
 
-    Shapes: tokens int32 RaggedTensor (N, None), lines int64 (N,) -> bool (N,).
+    Shapes: tokens int32 RaggedTensor (N, None), lines int (N,) -> bool (N,).
     """
     _, numbers = tf.unique(tf.strings.join([tf.strings.as_string(lines), written(tokens)], ":"))
     places = tf.range(tf.size(numbers))

@@ -8,6 +8,8 @@ from keras_transformer.sources import NO_PIECES
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD, UNK
 
+from .ragged_rows import kept, of_values
+
 ENDINGS = tf.RaggedTensorSpec([None, None], tf.int32, ragged_rank=1)
 
 
@@ -50,7 +52,7 @@ class GraphPrefixReader:
             parallel_iterations=1,
         )
         lengths, endings = tf.gather(lengths, where), tf.gather(endings, where)
-        tokens = tf.ragged.boolean_mask(tokens, places_in(tokens) < lengths[:, tf.newaxis])
+        tokens = kept(tokens, places_in(tokens).values < of_values(lengths, tokens))
         return tokens, endings, is_cut
 
     def read_one(self, text, most: int):
@@ -87,7 +89,7 @@ class GraphPrefixReader:
         cuts = tf.cumsum(tf.strings.length(characters), exclusive=True)
         places = tf.where(characters[:, tf.newaxis] == self.first_characters)  # (C, 2): cut, first character of pieces
         pieces = tf.gather(self.pieces_of_first, places[:, 1])  # (C, None)
-        cuts = tf.gather(cuts, tf.gather(places[:, 0], pieces.value_rowids()))  # (P,)
+        cuts = tf.gather(cuts, of_values(places[:, 0], pieces))  # (P,)
         pieces, sizes = pieces.flat_values, length - cuts
         surfaces, copies = tf.gather(self.surfaces, pieces), tf.fill(tf.shape(cuts), rest)
         is_same = tf.strings.substr(surfaces, tf.zeros_like(cuts), sizes) == tf.strings.substr(copies, cuts, sizes)
@@ -96,9 +98,9 @@ class GraphPrefixReader:
         texts = tf.strings.join([tf.strings.substr(copies, tf.zeros_like(cuts), cuts), surfaces])
         divided = self.encoded(tf.boolean_mask(texts, is_beyond & (cuts > 0)))
         after = tf.cumsum(tf.gather(tf.strings.length(self.surfaces), divided.flat_values), exclusive=True)
-        after -= tf.gather(tf.concat([after, [0]], 0), tf.gather(divided.row_starts(), divided.value_rowids()))
-        divided = tf.ragged.boolean_mask(divided, divided.with_values(after < length))
-        divided = tf.ragged.boolean_mask(divided, tf.reduce_all(divided != UNK, axis=1))
+        after -= tf.gather(tf.concat([after, [0]], 0), of_values(divided.row_starts(), divided))
+        divided = kept(divided, after < length)
+        divided = tf.gather(divided, tf.where(tf.reduce_all(divided != UNK, axis=1))[:, 0])
         alone = (tf.RaggedTensor.from_tensor(each) for each in (word[tf.newaxis], whole[:, tf.newaxis]))
         return tf.concat([*alone, divided], 0)
 
@@ -108,7 +110,7 @@ class GraphPrefixReader:
         is_part = tf.strings.regex_full_match(texts, r"(?s) .*")
         tokens = self.encode(tf.where(is_part, tf.strings.join([GUARD, texts]), texts))
         skipped = tf.where(is_part, self.guard, 0)
-        return tf.ragged.boolean_mask(tokens, places_in(tokens) >= skipped[:, tf.newaxis])
+        return kept(tokens, places_in(tokens).values >= of_values(skipped, tokens))
 
     def tokens_of(self, text):
         return self.encode(text[tf.newaxis])[0]

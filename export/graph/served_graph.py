@@ -28,6 +28,7 @@ from .forbidden import Found, found_in, read_forbidden, search_without
 from .phrases import GraphPhraseReader, LineRules, check_not_forbidden, is_blank
 from .prefixes import GraphPrefixReader
 from .prepared import prepared_decoder
+from .ragged_rows import kept, of_values
 from .request import FORBIDDEN, PREFIX, REQUIRED, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
 from .slices import first_bytes, in_slices, lengths_of, padded, with_end
 from .text_outputs import EMPTY, OF_SEARCH, alignments, checked_layer, fill_up, joined, written
@@ -292,8 +293,7 @@ class ServedGraph(tf.Module):
         pieces = self.tokenizer.encode(tf.where(has_text, first_bytes(text, longest), ""))
         is_long = (tf.strings.length(text) > longest) | (lengths_of(pieces) >= most)
         ids = with_end(pieces[:, : most - 1])
-        ids = tf.ragged.boolean_mask(ids, tf.ones_like(ids, tf.bool) & has_text[:, tf.newaxis])
-        return ids, has_text & is_long
+        return kept(ids, of_values(has_text, ids)), has_text & is_long
 
     def pieces_of(self, ids):
         """Return the written form of each id: int32 (B, L) -> string (B, L)."""
