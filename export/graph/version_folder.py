@@ -1,6 +1,9 @@
 """Write a version folder: the SavedModel, and requests that warm up a server before its first client."""
 
+import contextlib
+import gc
 import pathlib
+from collections.abc import Iterator
 from typing import TypeVar
 
 import tensorflow as tf
@@ -27,10 +30,23 @@ def write_saved_model(served: ServedGraph, tokenizer: Tokenizer, folder: pathlib
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     signatures = selected(served.signatures(), names)
     try:
-        tf.saved_model.save(served, str(folder), signatures, options)
+        with without_garbage_collection():
+            tf.saved_model.save(served, str(folder), signatures, options)
         write_warm_up_requests(folder, warm_up_batches(tokenizer, served.max_source_tokens), set(signatures))
     except tf.errors.OpError as error:
         raise ExportError(f"{folder} cannot be written: {first_line_of(error)}") from None
+
+
+@contextlib.contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Within, Python does not look for garbage, again and again, among the objects of a graph, all of which stay."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def selected(signatures: dict[str, T], names: tuple[str, ...]) -> dict[str, T]:
