@@ -259,7 +259,7 @@ NAMES = (
     *(".decoding", ".decoding.options", ".model_config"),  # the table of options
     *(".lite", ".lite.folder"),  # which kind of export it is
     *(".run_folder", ".config", ".inference"),  # which files are a run's, and are not to be replaced
-    ".languages",
+    *(".languages", ".notations"),
 )
 
 

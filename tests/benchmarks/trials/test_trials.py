@@ -48,7 +48,8 @@ def commands(monkeypatch):
             folder.config.write_text(config.to_toml(), encoding="utf-8")
             lines = [{"step": 1, **dict.fromkeys(TIMES, 0.5), "train/seconds_waiting": 0.0}] * 60
             folder.metrics.write_text("".join(json.dumps(record) + "\n" for record in lines), encoding="utf-8")
-            folder.scores.write_text(json.dumps({"scores": [], "parameters": 7, "validation_perplexity": 2.0}))
+            about = {"split": "data.test", "sentences": 1, "exact": 0.0, "parameters": 7, "validation_perplexity": 2.0}
+            folder.scores.write_text(json.dumps({"scores": [], **about}))
         else:
             pathlib.Path(arguments[arguments.index("--output") + 1]).write_text("eins\n\nzwei\n", encoding="utf-8")
 
