@@ -25,7 +25,7 @@ SURE = 0.9  # probability from which on another language is believed
 FEWEST_LETTERS = 20  # of a side whose language can be detected
 MARKUP = re.compile(
     r"<[^<>]*>|&#?\w+;|\{[^{}]*\}|%\(\w+\)[a-z]|%[sd]"  # tags, entities, placeholders
-    r"|(?:https?://|www\.)\S+|\S+@\S+\.\w+"  # links and addresses
+    r"|(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]+@[\w.-]+\.\w+"  # links and addresses
     r"|[|#*_=~^\\/`{}<>\[\]]+"
 )
 NUMBER = re.compile(r"\d+(?:[.,:\u00a0\u202f'’]\d+)*")

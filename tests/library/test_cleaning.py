@@ -116,10 +116,22 @@ def test_the_rules_need_neither_tensorflow_nor_the_training():
         ("markup", True, ("<b>abc", "a"), False),  # half of it
         ("markup", True, ("a", "<b>ab"), True),
         ("markup", True, ("< b  c >abcd", "a"), False),  # spaces do not count
+        ("markup", True, ("<b>a.b@c.de</b>(f-g)", "a"), True),  # an address within a word
+        ("markup", True, ("a.b@c.de abcdefgh", "a"), False),
+        ("markup", True, ("a", "a.b@c.de abcdefg"), True),
+        ("markup", True, ("a@b c@.de @d.ef", "a"), False),  # no addresses
     ],
 )
 def test_a_bound_is_what_its_rule_says(key, value, pair, is_dropped):
     assert (Cleaner({key: value}).reason_to_drop(*pair) is not None) == is_dropped
+
+
+@pytest.mark.parametrize("part", ["a", "a@", "a.", "a-", "1.", "<", "&a", "{", "%(", "http://"])
+def test_a_line_without_spaces_is_read_as_fast_as_any(part):
+    """A search that began anew at each character would take minutes for such a line, as of a file in Base64."""
+    cleaner = Cleaner({key: value for key, (value, *_) in PAIRS.items() if key != "longest_word"})
+    short, long = (cleaner.reason_to_drop(part * times, part * (times + 1)) for times in (10, 50_000))
+    assert long == short
 
 
 @pytest.mark.parametrize(
