@@ -79,3 +79,9 @@ def test_of_a_long_value_the_beginning_is_shown():
     line = refusal({"run_folder": "r", "data": {"source": "numbers"}}, "training.steps", "é" * 9999)
     assert line.startswith("run.toml: training.steps is 'ééé") and "...: input should be" in line
     assert len(line) < LONGEST + 100
+
+
+@pytest.mark.parametrize("key", ["data", "data.clean", "training", "training.augment"])
+def test_what_is_no_table_is_told_so_in_words_of_the_file(key):
+    line = refusal({"run_folder": "r", "data": {"source": "numbers"}}, key, 0.3)
+    assert line == f"run.toml: {key} is 0.3: input should be a table of keys."

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 LONGEST = 200  # characters of a value in a message
+OF_TABLES = ("model_type", "model_attributes_type", "dict_type")  # pydantic's names for a value that is no table
 BRANCHES = ("pair", "tsv", "table")  # names that pydantic puts between the number of an entry and its key
 
 
@@ -32,7 +33,8 @@ def sentence(finding: dict[str, Any], where: Callable[[str], str], known_keys: C
         return f"{where(key)}: {key}: {finding['ctx']['error']}."
     if kind == "union_tag_invalid":
         return f"{where(key)}: {key} is {value!r}; it must be one of {finding['ctx']['expected_tags']}."
-    message, shown = finding["msg"], repr(value)
+    message = "input should be a table of keys" if kind in OF_TABLES else finding["msg"]
+    shown = repr(value)
     if len(shown) > LONGEST:
         shown = f"{shown[:LONGEST]}..."
     return f"{where(key)}: {key} is {shown}: {message[0].lower()}{message[1:]}."
