@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.decoding.freely import WithPhrases
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.placeholders import rule_of_placeholders
-from keras_transformer.decoding.search import search
+from keras_transformer.decoding.search import search, search_with_phrases
 from keras_transformer.decoding.short_vocabulary import ShortlistTable
 from keras_transformer.prefixes import NO_PREFIX, Prefix, rules_of_prefixes
 from keras_transformer.text.forbidden import Sequences, rule_of_forbidden
@@ -54,7 +55,7 @@ class CompiledSearch:
         self._search_with = compiled(batch, batch, rows, rows, phrases, edges)
 
     def __call__(self, ids: np.ndarray, asked: Sequence[Asked]) -> tuple:
-        """Return the leaves of the Hypotheses of a batch: ids int32 (B, S), and what each line asks."""
+        """Return the leaves of WithPhrases of a batch: ids int32 (B, S), and what each line asks."""
         if all(line == Asked() for line in asked):
             return self._search(ids)
         rules = rules_of_prefixes([line.prefix for line in asked])
@@ -69,7 +70,7 @@ class CompiledSearch:
 def search_results(
     how: SearchHow, ids, prefixes=None, endings=None, forbidden=None, required=None, word_edges=None
 ) -> tuple:
-    """Return the leaves of the Hypotheses of a search: see `search`, and rules.py for the rules.
+    """Return the leaves of WithPhrases of a search: see `search`, and rules.py for the rules.
 
     Shapes: ids int32 (B, S), prefixes int32 (B, P), endings and forbidden int32 (B, N, M), each of its own N and M,
     required int32 (B, N, W, M), word_edges bool (2, V).
@@ -77,6 +78,8 @@ def search_results(
     rules = rule_of_placeholders(how.placeholders, ids)
     if prefixes is not None:
         rules |= {"prefixes": prefixes, "endings": endings, "forbidden": forbidden}
-    if required is not None:
-        rules |= {"required": required, "word_edges": word_edges}
-    return tuple(search(how.decoder, ids, how.options, rules=rules, shortlist=how.shortlist))
+    if required is None:
+        found = search(how.decoder, ids, how.options, rules=rules, shortlist=how.shortlist)
+        return tuple(WithPhrases.of(found))
+    rules |= {"required": required, "word_edges": word_edges}
+    return tuple(search_with_phrases(how.decoder, ids, how.options, rules, shortlist=how.shortlist))

@@ -16,16 +16,17 @@ def translations_in(
     ids: np.ndarray,
     scores: np.ndarray,
     is_cut: np.ndarray,
+    is_forced: np.ndarray,
     filled: Iterable[int],
     confidence: Confidence,
 ) -> list[Translation]:
     """Return the hypotheses of a sentence as Translations with different texts, best first.
 
-    Shapes: ids (K, L), scores (K,), best first, is_cut (K,); `filled`: the rows that hold an output.
+    Shapes: ids (K, L), scores (K,), best first, is_cut and is_forced (K,); `filled`: the rows that hold an output.
     """
     rows = different_outputs(tokenizer, ids, filled).items()
     return [
-        Translation(text, score, tokens, bool(is_cut[row]), confidence=confidence(score, len(tokens)))
+        Translation(text, score, tokens, bool(is_cut[row]), (), confidence(score, len(tokens)), bool(is_forced[row]))
         for text, row in rows
         for score, tokens in [(float(scores[row]), tokens_of(ids[row]))]
     ]

@@ -43,7 +43,7 @@ from keras_transformer.text.forbidden import Sequences, search_without, warn_of_
 from keras_transformer.text.glossary import Glossary
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.protected import Abilities, translate_protected
-from keras_transformer.text.required import PhraseReader, Phrases, check_not_forbidden, with_forced, with_missing
+from keras_transformer.text.required import PhraseReader, Phrases, check_not_forbidden, loss_allowed, with_missing
 from keras_transformer.text.spans import Protection
 from keras_transformer.text.terms import check_soft
 from keras_transformer.tokenizer import Tokenizer
@@ -247,8 +247,8 @@ class Translator:
         if self.trained_tokens is not None:
             self.longer_than_trained += sum(len(ids) > self.trained_tokens for ids in encoded)
 
-        def search(rows: list[int], without: list[Sequences], must: list[Phrases] = phrases) -> list[list[Translation]]:
-            asked = [Asked(prefixes[n], tokens, must[n]) for n, tokens in zip(rows, without, strict=True)]
+        def search(rows: list[int], without: list[Sequences]) -> list[list[Translation]]:
+            asked = [Asked(prefixes[n], tokens, phrases[n]) for n, tokens in zip(rows, without, strict=True)]
             return self._search_ids([encoded[row] for row in rows], asked)
 
         results = search_without(search, len(lines), forbidden, self.tokenizer.decode)
@@ -257,16 +257,15 @@ class Translator:
                 f"Line {first_line + lost[0]} {NAN_PROBABILITIES} Take an earlier checkpoint, or train again at a "
                 "lower learning rate."
             )
-        return with_forced(results, phrases, self.options, search)
+        return results
 
     def _search_ids(self, sources: list[list[int]], asked: list[Asked]) -> list[list[Translation]]:
-        blank = Translation("", 0.0, confidence=self._confidence(0.0, 0))
-        results = [[] if ids else [blank] for ids in sources]
+        results = [[] if ids else [Translation("", 0.0, confidence=self._confidence(0.0, 0))] for ids in sources]
 
         def translate_batch(batch: list[int]) -> None:
             hypotheses = self._search(padded([sources[index] for index in batch]), [asked[index] for index in batch])
             for index, *of_line in zip(batch, *(leaf.numpy() for leaf in hypotheses), strict=True):
-                results[index] = self._read(*of_line)
+                results[index] = self._read(asked[index].phrases, *of_line)
 
         map_batches(translate_batch, {index: len(ids) for index, ids in enumerate(sources) if ids}, self.batch_size)
         return results
@@ -294,7 +293,8 @@ class Translator:
         """Raises InputError if no translation can begin with a text."""
         encoded_prefix(self.tokenizer, text, self._longest_output)
 
-    def _read(self, ids: np.ndarray, scores: np.ndarray, is_cut: np.ndarray) -> list[Translation]:
+    def _read(self, phrases: Phrases, ids, scores, is_cut, lost) -> list[Translation]:
         """Return hypotheses of a sentence as Translations with different texts: ids (K, L), the others (K,)."""
-        filled = np.flatnonzero(scores > NEVER / 2)
-        return translations_in(self.tokenizer, ids, scores, is_cut, filled, self._confidence)[: self.options.n_best]
+        filled, is_forced = np.flatnonzero(scores > NEVER / 2), lost > loss_allowed(phrase.text for phrase in phrases)
+        found = translations_in(self.tokenizer, ids, scores, is_cut, is_forced, filled, self._confidence)
+        return found[: self.options.n_best]

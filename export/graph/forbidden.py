@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_transformer.decoding.freely import WithPhrases
 from keras_transformer.decoding.scores import NEVER
-from keras_transformer.decoding.state import Hypotheses
 from keras_transformer.normalization import SPACES
 from keras_transformer.text.forbidden import ROUNDS
 from keras_transformer.tokens import PAD
@@ -28,23 +28,26 @@ class Found(NamedTuple):
     scores: Any  # float32 (R, K)
     texts: Any  # string (R, K)
     is_cut: Any  # bool (R, K)
+    is_forced: Any  # bool (R, K): required phrases lowered its probability too much
 
     @property
     def is_wanted(self):
         return self.scores > NEVER / 2
 
 
-def found_in(hypotheses: Hypotheses, n_best, decode: Callable) -> Found:
+def found_in(found: WithPhrases, n_best, most_lost, decode: Callable) -> Found:
     """Return the first `n_best` hypotheses with different texts.
 
-    n_best: int32 (R,). decode: from ids int32 (N, L) to texts, string (N,).
+    n_best: int32 (R,). most_lost: by how much phrases may lower log P, float32 (R,). decode: from ids int32 (N, L) to
+    texts, string (N,).
     """
-    ids, scores, is_cut = hypotheses
+    ids, scores, is_cut, lost = found
     texts = tf.reshape(decode(tf.reshape(ids, [-1, tf.shape(ids)[2]])), tf.shape(scores))
-    ids, scores, texts, is_cut = without_duplicates(ids, scores, texts, is_cut)
+    is_forced = lost > most_lost[:, tf.newaxis]
+    ids, scores, texts, is_cut, is_forced = without_duplicates(ids, scores, texts, is_cut, is_forced)
     is_wanted = (tf.range(tf.shape(scores)[1]) < n_best[:, tf.newaxis]) & (scores > NEVER / 2)
-    ids = tf.where(is_wanted[..., tf.newaxis], ids, PAD)
-    return Found(ids, tf.where(is_wanted, scores, NEVER), tf.where(is_wanted, texts, ""), is_wanted & is_cut)
+    ids, texts = tf.where(is_wanted[..., tf.newaxis], ids, PAD), tf.where(is_wanted, texts, "")
+    return Found(ids, tf.where(is_wanted, scores, NEVER), texts, is_wanted & is_cut, is_wanted & is_forced)
 
 
 def read_forbidden(texts):
@@ -164,9 +167,9 @@ def search_without(search: Callable, phrases, decode: Callable, beam_size: int) 
         return round_ + 1, again, tokens, of_tokens, *merged(Found(*results), rows, found)
 
     shape = [sentences, beam_size]
-    nothing = Found(tf.fill([*shape, 0], PAD), tf.fill(shape, NEVER), tf.fill(shape, ""), tf.fill(shape, False))
+    nothing = Found(tf.fill([*shape, 0], PAD), tf.fill(shape, NEVER), tf.fill(shape, ""), *[tf.fill(shape, False)] * 2)
     start = (tf.constant(0), tf.range(sentences), tf.zeros([0, 1], tf.int32), tf.zeros([0], tf.int32), *nothing)
-    shapes = ([], [None], [None, None], [None], [None, beam_size, None], *[[None, beam_size]] * 3)
+    shapes = ([], [None], [None, None], [None], [None, beam_size, None], *[[None, beam_size]] * 4)
     results = tf.while_loop(
         is_left, once, start, shape_invariants=tuple(map(tf.TensorShape, shapes)), parallel_iterations=1
     )

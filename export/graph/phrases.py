@@ -11,6 +11,7 @@ from keras_transformer.text.placeholders import SYMBOL
 from keras_transformer.text.required import (
     ATTACHED,
     HAS_SYMBOL,
+    MOST_LOST,
     MOST_TOKENS,
     NO_PIECES_FOR_IT,
     SPACES_IN,
@@ -126,15 +127,25 @@ def check_not_forbidden(required, forbidden, decode: Callable):
     Shapes: required int32 RaggedTensor (B, None, None, None), forbidden (B, None, None), of characters; decode: ids
     (N, L) -> string (N,).
     """
-    of_phrases = required.values
-    first_ways = tf.gather(of_phrases.values, of_phrases.row_starts())
-    lines, texts = row_numbers(required), tf.strings.strip(decode(first_ways))
+    lines, texts = row_numbers(required), texts_of(required, decode)
 
     def is_forbidden(number):
         return tf.shape(matches(texts[number], forbidden[lines[number]]))[0] > 0
 
     wrong = tf.map_fn(is_forbidden, tf.range(tf.size(texts)), fn_output_signature=tf.bool, parallel_iterations=1)
     return tf.debugging.Assert(~tf.reduce_any(wrong), [CONTRADICTION, tf.boolean_mask(texts, wrong)[:1]])
+
+
+def texts_of(required, decode: Callable):
+    """Return the texts of all phrases: int32 RaggedTensor (B, None, None, None) -> string (N,)."""
+    first_ways = tf.gather(required.values.values, required.values.row_starts())
+    return tf.strings.strip(decode(first_ways))
+
+
+def loss_allowed(required, decode: Callable):
+    """Return by how much phrases that fit may lower log P: as `required` of `check_not_forbidden` -> float32 (B,)."""
+    words = tf.cast(tf.strings.split(texts_of(required, decode)).row_lengths(), tf.float32)
+    return MOST_LOST * tf.reduce_sum(required.with_values(words), axis=1)
 
 
 def is_first(tokens, lines):

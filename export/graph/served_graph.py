@@ -12,7 +12,7 @@ from keras_transformer.decoding.options import SearchOptions, check_coverage
 from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.decoding.scores import length_penalty as length_penalty_of
-from keras_transformer.decoding.search import search
+from keras_transformer.decoding.search import search, search_with_phrases
 from keras_transformer.decoding.short_vocabulary import ShortlistTable, table_for
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
 from keras_transformer.graph_tokenizer import graph_tokenizer
@@ -25,7 +25,7 @@ from ..versions import ExportError
 from .confidences import Confidences
 from .explained import EXPLAINED_LINES, explained_line, no_explanation
 from .forbidden import Found, found_in, read_forbidden, search_without
-from .phrases import GraphPhraseReader, LineRules, check_not_forbidden, is_blank
+from .phrases import GraphPhraseReader, LineRules, check_not_forbidden, is_blank, loss_allowed
 from .prefixes import GraphPrefixReader
 from .prepared import prepared_decoder
 from .ragged_rows import kept, of_values
@@ -137,18 +137,20 @@ class ServedGraph(tf.Module):
             piece_log_probabilities (B, K) string: of each piece, with spaces in between
             alignments (B, K) string: "0-0 1-2", numbers of words of the source and of the translation
             is_cut (B, K) bool: its limit ended the translation, which the model would have continued
+            is_forced (B, K) bool: required phrases made it so improbable that it hardly makes sense
             confidences (B, K) float32: with a calibration, how likely each translation is good
             truncated (B,) bool: the line, or its prefix, was longer than the model takes
 
         Columns beyond `n_best`, or beyond what the search found, have empty strings and the score NEVER.
         """
         ids, truncated = self.encode(text, self.max_source_tokens)
-        lines = tf.size(text)
+        lines, decode = tf.size(text), self.tokenizer.decode
         rules, is_cut = self.rules_of_lines(inputs, lines, self.max_source_tokens)
         truncated |= is_cut
 
         forbidden = read_forbidden(of_each_line(FORBIDDEN.name, inputs[FORBIDDEN.name], lines))
-        with tf.control_dependencies([check_not_forbidden(rules.required, forbidden, self.tokenizer.decode)]):
+        allowed = loss_allowed(rules.required, decode)
+        with tf.control_dependencies([check_not_forbidden(rules.required, forbidden, decode)]):
             forbidden = forbidden.with_flat_values(tf.identity(forbidden.flat_values))
 
         def run(indices) -> dict:
@@ -157,11 +159,10 @@ class ServedGraph(tf.Module):
             def search_rows(rows, sequences) -> Found:
                 of_rows, slice_ids = rules.of(tf.gather(indices, rows)), tf.gather(source_ids, rows)
                 of_rows |= self._placeholders(slice_ids) | {"forbidden": sequences}
-                hypotheses = search(self._decoder, slice_ids, self.options, rules=of_rows, shortlist=self._table)
-                return found_in(hypotheses, of_rows["n_best"], self.tokenizer.decode)
+                found = search_with_phrases(self._decoder, slice_ids, self.options, of_rows, shortlist=self._table)
+                return found_in(found, of_rows["n_best"], tf.gather(allowed, tf.gather(indices, rows)), decode)
 
-            phrases = tf.gather(forbidden, indices)
-            found = search_without(search_rows, phrases, self.tokenizer.decode, self.options.beam_size)
+            found = search_without(search_rows, tf.gather(forbidden, indices), decode, self.options.beam_size)
             return self.outputs_of(source_ids, found, rules.of(indices))
 
         empty = EMPTY | self._confidences.of_nothing
@@ -206,8 +207,7 @@ class ServedGraph(tf.Module):
 
     def outputs_of(self, source_ids, found: Found, rules: dict) -> dict:
         """Return the outputs of `translate` for a slice: R sentences, source_ids (R, S), rules (R, ...) -> (R, K)."""
-        n_best, ids = rules["n_best"], found.ids
-        source_pieces = self.pieces_of(source_ids)
+        n_best, ids, source_pieces = rules["n_best"], found.ids, self.pieces_of(source_ids)
 
         def outputs_of_rank(rank):
             target_ids = ids[:, rank]
@@ -230,7 +230,7 @@ class ServedGraph(tf.Module):
             for name, values in rows.items()
         }
         columns |= self._confidences.of_all(found.scores, ids, rules[alpha_of(self._inputs).rule])
-        return columns | {"translations": found.texts, "scores": found.scores, "is_cut": found.is_cut}
+        return columns | dict(zip(OF_SEARCH, (found.texts, found.scores, *found[3:]), strict=True))
 
     def alignments_of(self, forced: Forced, source_pieces, target_pieces):
         """Align the words of R sentences and their outputs: string (R, S), string (R, T) -> string (R,)."""

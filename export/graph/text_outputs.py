@@ -15,8 +15,9 @@ EMPTY = {  # by output: what `translate` returns in place of a hypothesis that d
     "piece_log_probabilities": tf.constant(""),
     "alignments": tf.constant(""),
     "is_cut": tf.constant(False),
+    "is_forced": tf.constant(False),
 }
-OF_SEARCH = ("translations", "scores", "is_cut")  # those that the search itself gives
+OF_SEARCH = ("translations", "scores", "is_cut", "is_forced")  # those that the search itself gives
 WORD_START = "\u2581"  # how SentencePiece writes the space before a word
 
 

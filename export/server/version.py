@@ -28,9 +28,8 @@ from ..graph.operations import meta_graph
 from ..versions import CERTIFICATE, INFERENCE, LITERT, WARM_UP_REQUESTS, ExportError, is_number
 from .errors import RequestError, from_tensorflow, invalid
 from .few_sentences import few_sentences_of
-from .forced import run_forced, with_forced
 from .paragraphs import LANGUAGE, PARAGRAPHS, SPANS, run_paragraphs, with_paragraphs
-from .protection import FORCED, PROTECT, run_protected, with_protection
+from .protection import PROTECT, run_protected, with_protection
 from .protobuf_codec import array_of
 from .signature import Arrays, Signature, read_signature, signature_named
 
@@ -66,7 +65,7 @@ class Version:
             with graph.as_default(), without_warnings():
                 tf.compat.v1.saved_model.loader.load(self._session, ["serve"], str(path))
             self.signatures = {
-                name: with_paragraphs(with_forced(with_protection(read_signature(name, definition))))
+                name: with_paragraphs(with_protection(read_signature(name, definition)))
                 for name, definition in definitions.items()
                 if not name.startswith("__saved_model")
             }
@@ -92,8 +91,6 @@ class Version:
         if self._few is not None and self._few.can_run(signature, inputs):
             with contextlib.suppress(UnicodeError, UserError):  # the graph knows what to answer
                 return self._few.run(outputs, inputs)
-        if FORCED in outputs:
-            return run_forced(functools.partial(self._run_lines, signature), outputs, inputs)
         if PROTECT.name in inputs:
             return run_protected(functools.partial(self._compute, signature), outputs, inputs, self._abilities)
         return self._compute(signature, outputs, inputs)

@@ -7,6 +7,7 @@ room than the output without phrases took.
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from keras import ops
 
@@ -15,7 +16,7 @@ from keras_transformer.decoding.gather import rows_at
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.required import is_any_required, progress_of, tokens_of_phrases
 from keras_transformer.decoding.rules import OF_ALL, is_drawing
-from keras_transformer.decoding.scores import NEVER
+from keras_transformer.decoding.scores import NEVER, length_penalty
 from keras_transformer.decoding.state import BeamState, Hypotheses, Rules
 from keras_transformer.tokens import PAD
 
@@ -25,20 +26,38 @@ TOGETHER = 32  # sentences in such a search, so that it needs no more memory tha
 Find = Callable[..., Hypotheses]  # from source_ids, rules and options
 
 
+class WithPhrases(NamedTuple):
+    """Hypotheses of sentences that may have been searched for phrases, and what these cost."""
+
+    ids: Any  # these three as in Hypotheses: (B, K, L), (B, K), (B, K)
+    scores: Any
+    is_cut: Any
+    lost: Any  # float32 (B, K): natural log P of the best output without phrases, minus its own; 0 if that was enough
+
+    @classmethod
+    def of(cls, found: Hypotheses) -> "WithPhrases":
+        """Return what a search without phrases found."""
+        return cls(*found, ops.zeros_like(found.scores))
+
+    @property
+    def hypotheses(self) -> Hypotheses:
+        return Hypotheses(self.ids, self.scores, self.is_cut)
+
+
 def searched_freely_first(
     find: Find, source_ids, rules: Rules, options: SearchOptions, length, static_shapes: bool
-) -> Hypotheses:
+) -> WithPhrases:
     """Return what `find` finds without the rule `required`, and with it for sentences whose outputs lack a phrase.
 
     length: the longest output with phrases. Other arguments as for `search`.
     """
     free = find(source_ids, without_phrases(rules), options)
     lacks = lacks_phrases(rules, options, free)
-    rules, options = with_wide_beam({**rules, "limits": limits_with_phrases(rules, free)}, options)
+    rules, wide = with_wide_beam({**rules, "limits": limits_with_phrases(rules, free)}, options)
     start = *free._replace(ids=of_length(free.ids, length)), lacks
 
     def found_of(source_ids, rules) -> Hypotheses:
-        found = find(source_ids, rules, options)
+        found = find(source_ids, rules, wide)
         return Hypotheses(*(leaf[:, : free.scores.shape[1]] for leaf in found))
 
     def of_all() -> tuple:
@@ -46,9 +65,6 @@ def searched_freely_first(
         found = found_of(source_ids, {**rules, **asked})
         pairs = zip(found, start, strict=False)
         return tuple(ops.where(ops.reshape(lacks, (-1, *[1] * (len(new.shape) - 1))), new, old) for new, old in pairs)
-
-    if static_shapes:
-        return Hypotheses(*ops.cond(ops.any(lacks), of_all, lambda: tuple(start[:3])))
 
     def is_any_left(*state):
         return ops.any(state[3])
@@ -61,7 +77,20 @@ def searched_freely_first(
         leaves = [ops.scatter_update(old, places, leaf) for old, leaf in new]
         return *leaves, ops.scatter_update(lacks, places, ops.zeros_like(rows, dtype="bool"))
 
-    return Hypotheses(*ops.while_loop(is_any_left, of_some, start)[:3])
+    if static_shapes:
+        found = Hypotheses(*ops.cond(ops.any(lacks), of_all, lambda: tuple(start[:3])))
+    else:
+        found = Hypotheses(*ops.while_loop(is_any_left, of_some, start)[:3])
+    before, after = (log_probs_of(each, rules, options) for each in (free, found))
+    is_another = ops.logical_and(ops.expand_dims(lacks, 1), found.scores > NEVER / 2)
+    return WithPhrases(*found, ops.where(is_another, before[:, :1] - after, 0.0))
+
+
+def log_probs_of(found: Hypotheses, rules: Rules, options: SearchOptions):
+    """Return the natural log-probability of outputs, with the coverage penalty if there is one: float32 (B, K)."""
+    alpha = ops.reshape(rules.get("length_penalties", options.length_penalty), (-1, 1))
+    lengths = ops.sum(ops.cast(found.ids != PAD, "int32"), axis=2)
+    return found.scores * length_penalty(lengths, alpha, options.length_normalization)
 
 
 def without_phrases(rules: Rules) -> Rules:

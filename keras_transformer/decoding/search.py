@@ -12,7 +12,7 @@ from keras_transformer.decoding.alone import search_alone
 from keras_transformer.decoding.alone_step import AloneDecoder
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.continuations import LOOKED_AT
-from keras_transformer.decoding.freely import searched_freely_first
+from keras_transformer.decoding.freely import WithPhrases, searched_freely_first
 from keras_transformer.decoding.gather import rows_at
 from keras_transformer.decoding.options import SearchOptions, check_coverage
 from keras_transformer.decoding.placeholders import all_of
@@ -61,8 +61,7 @@ def search(
     a shortlist, a sentence then has `usual_columns`, and every score of one that needs more is UNFINISHED.
     Returns ids (B, K, S + extra_length), or longer if a prefix is, scores (B, K) and is_cut (B, K).
     """
-    if static_shapes is None:
-        static_shapes = keras.backend.backend() == "jax"
+    static_shapes = are_static(static_shapes)
 
     def of_batch() -> Hypotheses:
         return search_batch(decoder, source_ids, options, static_shapes, rules, positions, shortlist)
@@ -76,6 +75,11 @@ def search(
             lambda: tuple(of_batch()),
         )
     )
+
+
+def are_static(static_shapes: bool | None) -> bool:
+    """Return whether no shape of a search may change: as asked, otherwise on the JAX backend alone."""
+    return keras.backend.backend() == "jax" if static_shapes is None else static_shapes
 
 
 def can_be_alone(
@@ -129,13 +133,41 @@ def search_batch(
     shortlist: ShortlistTable | None,
 ) -> Hypotheses:
     """Translate any batch; arguments as for `search`."""
+    how = static_shapes, positions, shortlist
+    if rules is not None and "required" in rules:
+        return search_with_phrases(decoder, source_ids, options, rules, *how).hypotheses
+    return search_once(decoder, source_ids, options, rules, *how)
 
-    def find(source_ids, rules: Rules | None, options: SearchOptions) -> Hypotheses:
-        start = start_search(decoder, source_ids, options, static_shapes, rules, shortlist, bool(positions))
-        return start.in_pieces(beam_search(*start[:4], options, static_shapes, positions))
 
-    if rules is None or "required" not in rules:
-        return find(source_ids, rules, options)
+def search_once(
+    decoder: IncrementalDecoder,
+    source_ids,
+    options: SearchOptions,
+    rules: Rules | None,
+    static_shapes: bool,
+    positions: Sequence[int],
+    shortlist: ShortlistTable | None,
+) -> Hypotheses:
+    """Translate any batch by one beam search under all of the rules; arguments as for `search`."""
+    start = start_search(decoder, source_ids, options, static_shapes, rules, shortlist, bool(positions))
+    return start.in_pieces(beam_search(*start[:4], options, static_shapes, positions))
+
+
+def search_with_phrases(
+    decoder: IncrementalDecoder,
+    source_ids,
+    options: SearchOptions,
+    rules: Rules,
+    static_shapes: bool | None = None,
+    positions: Sequence[int] = (),
+    shortlist: ShortlistTable | None = None,
+) -> WithPhrases:
+    """Translate a batch with the rule `required`, and return what its phrases cost too; arguments as for `search`."""
+    static_shapes = are_static(static_shapes)
+
+    def find(source_ids, rules: Rules, options: SearchOptions) -> Hypotheses:
+        return search_once(decoder, source_ids, options, rules, static_shapes, positions, shortlist)
+
     tokens = ops.shape(source_ids)[1]
     length = larger(tokens + options.extra_length, forced_tokens_in(rules, tokens)[1] + 1)
     return searched_freely_first(find, source_ids, rules, options, length, static_shapes)

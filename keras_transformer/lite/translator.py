@@ -106,7 +106,8 @@ class LiteTranslator:
         Shapes: ids (K, L), scores (K,), -inf for what no hypothesis filled, is_cut (K,).
         """
         filled = np.flatnonzero(np.isfinite(scores))
-        translations = translations_in(self.tokenizer, ids, scores, is_cut, filled, self._confidence)
+        none_forced = np.zeros_like(is_cut)  # it takes no phrases
+        translations = translations_in(self.tokenizer, ids, scores, is_cut, none_forced, filled, self._confidence)
         return translations[: self.options.n_best]
 
 

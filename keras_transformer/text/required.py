@@ -4,14 +4,12 @@ import functools
 import itertools
 import logging
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from keras_transformer.batching import list_of_lines
-from keras_transformer.confidence import score_per_token
-from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.errors import InputError
 from keras_transformer.model_config import ConfigError
 from keras_transformer.normalization import SPACE, SPACES, is_blank
@@ -199,32 +197,3 @@ def with_missing(
 def loss_allowed(phrases: Iterable[str]) -> float:
     """Return by how much phrases that fit may lower the natural log-probability of a translation."""
     return MOST_LOST * sum(len(phrase.split()) for phrase in phrases)
-
-
-def with_forced(
-    results: list[list[Translation]],
-    phrases: Sequence[Phrases],
-    options: SearchOptions,
-    search: Callable[..., list[list[Translation]]],
-) -> list[list[Translation]]:
-    """Return the translations of lines with `is_forced`: whether their phrases lowered their probability too much.
-
-    search: from numbers of lines, forbidden sequences of each, and phrases of all lines to translations. Only lines
-    whose translations are so improbable that phrases may have done it are searched, without phrases.
-    """
-
-    def log_prob(translation: Translation) -> float:
-        tokens = len(translation.ids)
-        return tokens and score_per_token(translation.score, tokens, options) * tokens
-
-    allowed = [loss_allowed(phrase.text for phrase in of_line) for of_line in phrases]
-    doubtful = [number for number, least in enumerate(allowed) if least and log_prob(results[number][0]) < -least]
-    marked = list(results)
-    nothing: list[tuple] = [()] * len(phrases)
-    of_doubtful = search(doubtful, nothing[: len(doubtful)], nothing) if doubtful else []
-    for number, (free, *_) in zip(doubtful, of_doubtful, strict=True):
-        marked[number] = [
-            translation._replace(is_forced=log_prob(free) - log_prob(translation) > allowed[number])
-            for translation in results[number]
-        ]
-    return marked

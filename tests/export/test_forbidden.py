@@ -5,9 +5,9 @@ import tensorflow as tf
 
 from export.graph.forbidden import Found, found_in, matches, places_of_tokens, read_forbidden, search_without
 from export.graph.served_graph import ServedGraph
+from keras_transformer.decoding.freely import WithPhrases
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
-from keras_transformer.decoding.state import Hypotheses
 from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.text.forbidden import ROUNDS, tokens_of
 from keras_transformer.text.glossary import Glossary
@@ -77,18 +77,20 @@ def test_the_tokens_of_a_phrase_are_those_of_python(pair):
 def test_only_the_wanted_hypotheses_with_different_texts_are_found():
     ids = tf.constant([[[4, 5], [4, 6], [4, 7]], [[4, 8], [4, 5], [0, 0]]])  # 5 and 6 write the same
     scores = tf.constant([[-1.0, -2.0, -3.0], [-1.0, -2.0, NEVER]])
-    hypotheses = Hypotheses(ids, scores, tf.constant([[True, True, False], [False, True, True]]))
+    is_cut, lost = [[True, True, False], [False, True, True]], [[2.0, 2.0, 4.0], [3.0, 9.0, 9.0]]
+    hypotheses = WithPhrases(ids, scores, tf.constant(is_cut), tf.constant(lost))
 
     def decode(rows):
         return tf.constant([" ".join(WORDS.get(token, "") for token in row).strip() for row in rows.numpy().tolist()])
 
-    found = found_in(hypotheses, tf.constant([2, 1]), decode)
+    found = found_in(hypotheses, tf.constant([2, 1]), tf.constant([3.0, 2.0]), decode)
     assert found.texts.numpy().tolist() == [[b"the dog", b"the fox", b""], [b"the hen", b"", b""]]
     assert found.scores.numpy().tolist() == [[-1.0, -3.0, NEVER], [-1.0, NEVER, NEVER]]
     assert found.ids.numpy().tolist() == [[[4, 5], [4, 7], [PAD, PAD]], [[4, 8], [PAD, PAD], [PAD, PAD]]]
     assert found.is_cut.numpy().tolist() == [[True, False, False], [False, False, False]]
     assert found.is_wanted.numpy().tolist() == [[True, True, False], [True, False, False]]
-    everything = found_in(hypotheses, tf.constant([3, 3]), decode)
+    assert found.is_forced.numpy().tolist() == [[False, True, False], [True, False, False]]
+    everything = found_in(hypotheses, tf.constant([3, 3]), tf.constant([3.0, 2.0]), decode)
     assert everything.is_wanted.numpy().tolist() == [[True, True, False], [True, True, False]]
 
 
@@ -110,7 +112,8 @@ def test_those_lines_are_searched_again_that_have_a_phrase_until_they_have_none(
             word = next((word for word in (5, 6, 7) if not any(each in ([4, word], [word]) for each in forbidden)), 8)
             ids.append([[4, word]])
         ids = tf.constant(ids)
-        return Found(ids, tf.zeros(ids.shape[:2]), decode(ids[:, 0])[:, tf.newaxis], tf.zeros(ids.shape[:2], tf.bool))
+        no = tf.zeros(ids.shape[:2], tf.bool)
+        return Found(ids, tf.zeros(ids.shape[:2]), decode(ids[:, 0])[:, tf.newaxis], no, no)
 
     phrases = read_forbidden(tf.constant(["the dog\nfox", "", "dog", "the"]))
     found = search_without(search, phrases, decode, beam_size=1)
@@ -136,10 +139,10 @@ def test_a_served_graph_avoids_phrases_as_the_translator_does(pair):
         for found, of_line in ((answer, [[]]), (both, [[required[number]]])):
             [expected] = translator.translate_n_best([line], protect=protection, required=of_line)
             expected = expected if line else []
-            best = zip(found["translations"][number], found["scores"][number], strict=True)
-            best = [(text.decode(), score) for text, score in best if score > -1e8]
-            assert [text for text, _ in best] == [translation.text for translation in expected]
-            assert [score for _, score in best] == pytest.approx([each.score for each in expected], abs=1e-4)
+            names = ("translations", "is_forced", "scores")
+            best = [row for row in zip(*(found[name][number] for name in names), strict=True) if row[-1] > -1e8]
+            assert [(text.decode(), forced) for text, forced, _ in best] == [(e.text, e.is_forced) for e in expected]
+            assert [score for *_, score in best] == pytest.approx([each.score for each in expected], abs=1e-4)
     assert (answer["translations"][1] == ask("translate", lines[1:2])["translations"][0]).all()
     with pytest.raises(tf.errors.InvalidArgumentError, match="A required phrase has a forbidden one: keep one"):
         ask("translate", ["a"], required="the Fox", forbidden="fox")

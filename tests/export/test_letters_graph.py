@@ -14,6 +14,7 @@ from export.graph.request import inputs_of
 from export.graph.served_graph import ServedGraph
 from export.versions import ExportError
 from keras_transformer.confidence import OF_NOTHING, Calibration
+from keras_transformer.decoding.freely import WithPhrases
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.scores import NEVER
@@ -100,19 +101,19 @@ def asked(monkeypatch):
         asked.append((decoder, source_ids.numpy().tolist(), options, rules, shortlist))
         capitals = tf.where((source_ids > EOS) & (source_ids != SPACE), source_ids - 32, source_ids)
         if "forbidden" in rules:
-            is_forbidden = tf.reduce_any(
-                capitals[:, :, tf.newaxis, tf.newaxis] == rules["forbidden"][:, tf.newaxis], [2, 3]
-            )
-            capitals = tf.where(is_forbidden & (capitals > EOS), ord("-"), capitals)
-        first = tf.where(
-            tf.range(capitals.shape[1]) == 0, capitals, tf.where(tf.range(capitals.shape[1]) == 1, EOS, PAD)
-        )
+            is_same = capitals[:, :, tf.newaxis, tf.newaxis] == rules["forbidden"][:, tf.newaxis]
+            capitals = tf.where(tf.reduce_any(is_same, [2, 3]) & (capitals > EOS), ord("-"), capitals)
+        places = tf.range(capitals.shape[1])
+        first = tf.where(places == 0, capitals, tf.where(places == 1, EOS, PAD))
         scores = -tf.reduce_sum(tf.cast(source_ids != PAD, tf.float32), 1)
         scores = tf.where(source_ids[:, 0] == ord("?"), NEVER, scores)
-        ids = tf.stack([capitals, first], 1)
-        return Hypotheses(ids, tf.stack([scores, scores - 1.0], 1), tf.tile([[False, True]], [len(ids), 1]))
+        ids, is_cut = tf.stack([capitals, first], 1), tf.tile([[False, True]], [len(capitals), 1])
+        has_phrase = tf.reduce_any(rules.get("required", tf.zeros([len(ids), 1, 1, 1], tf.int32)) != PAD, [1, 2, 3])
+        lost = tf.where(has_phrase[:, tf.newaxis], [[9.0, 7.0]], 0.0)
+        return WithPhrases(ids, tf.stack([scores, scores - 1.0], 1), is_cut, lost)
 
     monkeypatch.setattr(served_graph, "search", search)
+    monkeypatch.setattr(served_graph, "search_with_phrases", search)
     return asked
 
 
@@ -155,9 +156,7 @@ def test_every_column_of_the_hypotheses_that_are_wanted(asked):
     assert rows(found["alignments"]) == [["0-0 1-1", "0-0"], ["", ""], ["0-0", ""]]
     assert rows(found["is_cut"]) == [[False, True], [False] * 2, [False] * 2]
     assert rows(found["truncated"]) == [False, False, True]
-    assert found["confidences"].shape == (3, 2) and (found["confidences"] > 0).tolist() == [
-        [True, False], [False] * 2, [True, False],
-    ]  # fmt: skip
+    assert (found["confidences"] > 0).tolist() == [[True, False], [False] * 2, [True, False]]
     [(_, _, options, rules, table)] = asked
     assert (options, table) == (OPTIONS, "table")
     given = {name: values.numpy().tolist() for name, values in rules.items()}
@@ -183,6 +182,7 @@ def test_prefixes_and_phrases_are_those_of_their_lines_and_a_prefix_that_is_cut_
         for line, text in zip("abc", texts, strict=True):
             assert [token for token in np.ravel(of_lines[line]).tolist() if token != PAD] == list(map(ord, text))
     assert served._prefixes.most == served._phrases.most == [LONGEST]
+    assert rows(found["is_forced"]) == [[True, False], [False, False], [True, False]]  # of one word 8 may be lost
 
 
 def test_a_line_is_searched_again_without_the_tokens_of_a_phrase_that_it_must_not_have(asked):

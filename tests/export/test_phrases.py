@@ -7,13 +7,13 @@ import sentencepiece
 import tensorflow as tf
 
 from export.graph.forbidden import read_forbidden
-from export.graph.phrases import GraphPhraseReader, LineRules, capitalised, check_not_forbidden, is_first
+from export.graph.phrases import GraphPhraseReader, LineRules, capitalised, check_not_forbidden, is_first, loss_allowed
 from export.graph.served_graph import ServedGraph
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.errors import InputError
 from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.prefixes import NO_ENDING
-from keras_transformer.text import occurrences
+from keras_transformer.text import occurrences, required
 from keras_transformer.text.required import MOST_TOKENS, PhraseReader
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import BOS, EOS, PAD, UNK
@@ -90,10 +90,14 @@ def test_a_graph_reads_phrases_as_python_does(pair, kind):
     tokenizer = pair[1] if kind == "one model" else pair_tokenizer()
     reader = PhraseReader(tokenizer)
     phrases = [of_line for of_line in PHRASES if UNK not in tokenizer.encode_target(" ".join(of_line))]
-    graph_reader = GraphPhraseReader(tokenizer, graph_tokenizer(tokenizer.model_bytes).encode_target)
+    graph = graph_tokenizer(tokenizer.model_bytes)
+    graph_reader = GraphPhraseReader(tokenizer, graph.encode_target)
     read = tf.function(lambda texts: graph_reader.read(texts, 50), autograph=False)
     found = read(tf.constant(["\n\n".join(of_line) for of_line in phrases])).to_list()
-    assert found == [[ways_of(phrase) for phrase in reader.read(of_line, 50)] for of_line in phrases]
+    in_python = [reader.read(of_line, 50) for of_line in phrases]
+    assert found == [list(map(ways_of, of_line)) for of_line in in_python]
+    allowed = loss_allowed(read(tf.constant(["\n".join(each) for each in phrases])), graph.decode).numpy()
+    assert allowed.tolist() == [required.loss_allowed(phrase.text for phrase in of_line) for of_line in in_python]
     assert (graph_reader.word_edges.numpy() == reader.word_edges).all()
 
 
@@ -102,15 +106,13 @@ def test_a_served_graph_translates_with_phrases_as_the_translator_does(pair):
     lines, phrases = [*SENTENCES[:3], ""], [["the fox", "sees"], [], ["hen"], []]
     options = SearchOptions(beam_size=4, extra_length=6)
     ask = asker(ServedGraph(*pair, options, max_source_tokens=40))
-    found = ask("translate", lines, required=["\n".join(of_line) for of_line in phrases])["translations"][:, 0]
-    expected = Translator(*pair, options, max_source_tokens=40).translate(lines, required=phrases)
-    assert [text.decode() for text in found] == [translation.text for translation in expected]
-    begins = ["the", "a hen", "", ""]
-    found = ask("translate", lines, required=["\n".join(each) for each in phrases], target_prefix=begins)[
-        "translations"
-    ]
-    expected = Translator(*pair, options, max_source_tokens=40).translate(lines, prefixes=begins, required=phrases)
-    assert [text.decode() for text in found[:, 0]] == [translation.text for translation in expected]
+    translator = Translator(*pair, options, max_source_tokens=40)
+    for prefixes in (None, ["the", "a hen", "", ""]):
+        given = {} if prefixes is None else {"target_prefix": prefixes}
+        found = ask("translate", lines, required=["\n".join(of_line) for of_line in phrases], **given)
+        expected = translator.translate(lines, prefixes=prefixes, required=phrases)
+        assert [text.decode() for text in found["translations"][:, 0]] == [each.text for each in expected]
+        assert found["is_forced"][:, 0].tolist() == [each.is_forced for each in expected]
     for phrase, sentence in [
         ("a " * 40, "must have fewer than 40 tokens"),
         ("the \u27e61\u27e7", "has a placeholder of a protected span: leave it out"),

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from export.server.errors import RequestError
-from export.server.protection import INPUTS, REMAINING, UNPLACED, answered, run_protected, with_protection
+from export.server.protection import FORCED, INPUTS, REMAINING, UNPLACED, answered, run_protected, with_protection
 from export.server.signature import Signature, Tensor
 from export.server.version import Version, aligns, knows_terms
 from export.versions import CERTIFICATE, INFERENCE
@@ -215,6 +215,6 @@ def test_only_translate_has_these_inputs_and_answers_as_before_without_them():
     assert answered(names, inputs | {"protect": np.array([b"urls"], object)}, is_named=False) == names
     names = with_protection(GRAPH._replace(inputs=GRAPH.inputs | {"forbidden": GRAPH.inputs["text"]})).output_names([])
     assert set(names) == {*OUTPUTS, UNPLACED, REMAINING}
-    for name, output in {"required": UNPLACED, "forbidden": REMAINING}.items():
-        asked = answered(names, inputs | {name: np.array([b"", b"a"], object)}, is_named=False)
-        assert set(asked) == {*OUTPUTS, output}
+    for name, outputs in {"required": (UNPLACED, FORCED), "forbidden": (REMAINING,)}.items():
+        asked = answered((*names, FORCED), inputs | {name: np.array([b"", b"a"], object)}, is_named=False)
+        assert set(asked) == {*OUTPUTS, *outputs}

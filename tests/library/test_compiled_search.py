@@ -6,6 +6,7 @@ import pytest
 from keras_transformer import compiled_search
 from keras_transformer.compiled_search import Asked, CompiledSearch, SearchHow, search_results
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.state import Hypotheses
 from keras_transformer.prefixes import NO_PREFIX, rules_of_prefixes
 from keras_transformer.text.forbidden import rule_of_forbidden
 from keras_transformer.text.required import Phrase, rule_of_required
@@ -40,14 +41,18 @@ def test_a_search_is_given_the_rules_that_some_line_asks_for(asked, leaves, monk
 
 
 def test_the_rules_are_named_and_those_of_placeholders_are_of_the_model(monkeypatch):
-    monkeypatch.setattr(compiled_search, "search", lambda *arguments, **named: [(arguments, named)])
-    options = SearchOptions()
-    [((decoder, ids, given), named)] = search_results(SearchHow("decoder", options, (), "shortlist"), IDS)
+    asked, options = [], SearchOptions()
+    free = Hypotheses(np.zeros((1, 1, 2), "int32"), np.full((1, 1), -2.0, "float32"), np.ones((1, 1), bool))
+    monkeypatch.setattr(compiled_search, "search", lambda *given, **named: asked.append((*given, named)) or free)
+    found = search_results(SearchHow("decoder", options, (), "shortlist"), IDS)
+    assert found[:3] == tuple(free) and np.array(found[3]).tolist() == [[0.0]]  # nothing was lost
+    [(decoder, ids, given, named)] = asked
     assert (decoder, ids is IDS, given is options) == ("decoder", True, True)
     assert named == {"rules": {}, "shortlist": "shortlist"}
+    monkeypatch.setattr(compiled_search, "search_with_phrases", lambda *given, **named: [(*given, named)])
     how = SearchHow("decoder", options, (5,), None)
-    [(_, named)] = search_results(how, IDS, "prefixes", "endings", "forbidden", "required", "word_edges")
-    counts = np.array(named["rules"].pop("placeholders"))
-    assert counts.tolist() == [[[5, 1]], [[5, 0]]] and named["shortlist"] is None
-    assert all(name == rule for name, rule in named["rules"].items())
-    assert set(named["rules"]) == {"prefixes", "endings", "forbidden", "required", "word_edges"}
+    [(*_, rules, named)] = search_results(how, IDS, "prefixes", "endings", "forbidden", "required", "word_edges")
+    counts = np.array(rules.pop("placeholders"))
+    assert counts.tolist() == [[[5, 1]], [[5, 0]]] and named == {"shortlist": None}
+    assert all(name == rule for name, rule in rules.items())
+    assert set(rules) == {"prefixes", "endings", "forbidden", "required", "word_edges"}

@@ -33,6 +33,13 @@ def rules_of(*phrases, **rules):
 def searched(rules, options=OPTIONS, free_scores=(-1.0, -2.0), static_shapes=False):
     """The best output of each sentence, its score, and the arguments of each search, of a model that finds FREE, and
     FORCED with phrases."""
+    found, asked = found_with(rules, options, free_scores, static_shapes)
+    assert found.ids.shape[1:] == (2, LENGTH + 2)
+    return [row[0][row[0] != PAD].tolist() for row in as_numpy(found.ids)], as_numpy(found.scores)[:, 0].tolist(), asked
+
+
+def found_with(rules, options, free_scores, static_shapes=False):
+    """What such a model finds, and the arguments of each search."""
     asked = []
 
     def find(source_ids, rules, options):
@@ -44,9 +51,7 @@ def searched(rules, options=OPTIONS, free_scores=(-1.0, -2.0), static_shapes=Fal
         return Hypotheses(*map(tf.constant, leaves))
 
     source_ids = np.arange(len(rules["limits"]), dtype="int32")[:, np.newaxis]
-    ids, scores, _ = searched_freely_first(find, source_ids, rules, options, LENGTH + 2, static_shapes)
-    assert ids.shape[1:] == (2, LENGTH + 2)
-    return [row[0][row[0] != PAD].tolist() for row in as_numpy(ids)], as_numpy(scores)[:, 0].tolist(), asked
+    return searched_freely_first(find, source_ids, rules, options, LENGTH + 2, static_shapes), asked
 
 
 @WAYS
@@ -94,6 +99,18 @@ def test_a_search_for_phrases_has_a_wide_beam_unless_it_draws():
 def test_every_output_that_is_wanted_has_the_phrases(n_best, rule, scores, searches):
     rules = rules_of([5]) | ({} if rule is None else {"n_best": np.array(rule, "int32")})
     assert len(searched(rules, SearchOptions(beam_size=2, n_best=n_best), scores)[2]) == searches
+
+
+@WAYS
+@pytest.mark.parametrize("alphas", [None, [0.5, 0.5, 0.5, 1.0]])
+def test_phrases_lose_what_log_p_is_lower_than_that_of_the_best_output_without_them(alphas, static_shapes):
+    rules = rules_of([6], [9], [PAD], [9]) | ({} if alphas is None else {"length_penalties": np.float32(alphas)})
+    options = SearchOptions(beam_size=2, length_penalty=0.5, length_normalization="tokens")
+    found, _ = found_with(rules, options, (-1.0, -2.0), static_shapes)
+    outputs = (-1, FREE[0]), (-8, FORCED[0]), (-9, FORCED[1])  # scores are over a power of the number of tokens
+    free, *forced = ([score * len(output) ** alpha for alpha in alphas or [0.5] * 4] for score, output in outputs)
+    expected = [[0.0, 0.0], [free[1] - each[1] for each in forced], [0.0, 0.0], [free[3] - each[3] for each in forced]]
+    np.testing.assert_allclose(as_numpy(found.lost), expected, rtol=1e-5)
 
 
 def test_a_sentence_without_any_output_is_searched_once():

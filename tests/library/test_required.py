@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.decoding.beam import beam_search
@@ -22,13 +23,12 @@ from keras_transformer.text.required import (
     has_phrase,
     loss_allowed,
     rule_of_required,
-    with_forced,
     with_missing,
     word_edges,
 )
 from keras_transformer.text.spans import Protection
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.tokens import BOS, EOS
+from keras_transformer.tokens import BOS, EOS, PAD
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
 from tests.support.models import as_numpy
@@ -163,23 +163,23 @@ def translator(tmp_path_factory):
     return Translator(Transformer(config), tokenizer, options)
 
 
-def test_a_translation_is_forced_if_phrases_make_it_less_probable_than_they_may():
-    phrases = [(Phrase("red hen", (A,)), Phrase("fox", (B,)))] * 3 + [(), (Phrase("犬", (A,)),)]
-    allowed, asked = 3 * loss_allowed(["a"]), []
+def test_a_translation_is_forced_if_phrases_make_it_less_probable_than_they_may(translator, monkeypatch):
+    """Of a line it is told by what the search says that was lost; the words of all its phrases count."""
+    least = loss_allowed(["red hen"]) + loss_allowed(["dog"])
+    lost = {"fox": [least - 0.5, least + 0.5], "dog": [least + 0.5, 0.0]}
+    sources = {tuple(translator.tokenizer.encode(line)): lost[line] for line in lost}
 
-    def of(*log_probs):
-        return [Translation("", log_prob / 2, (A, B, A, EOS)) for log_prob in log_probs]
+    def search(source_ids, asked):
+        rows = [[each for each in row.tolist() if each not in (EOS, PAD)] for row in source_ids]
+        ids = np.array([[[*row[:1], EOS], [*row[-1:], EOS]] for row in rows], "int32")
+        scores = np.tile(np.float32([-1.0, -2.0]), (len(rows), 1))
+        return tuple(map(tf.constant, (ids, scores, scores > 0, np.float32([sources[tuple(row)] for row in rows]))))
 
-    def search(rows, sequences, without):
-        asked.append(rows)
-        assert sequences == [()] * len(rows) and without == [()] * 5
-        return [of(-2.0) for _ in rows]
-
-    results = [of(-2.5 - allowed, -1.0), of(-1.5 - allowed), of(-allowed / 2), of(-99.0), [Translation("", 0.0)]]
-    options = SearchOptions(length_penalty=0.5, length_normalization="tokens")  # 2 of four tokens
-    found = with_forced(results, phrases, options, search)
-    assert [[each.is_forced for each in of_line] for of_line in found] == [[True, False], *[[False]] * 4]
-    assert asked == [[0, 1]] and [[each._replace(is_forced=False) for each in line] for line in found] == results
+    monkeypatch.setattr(translator, "_search", search)
+    monkeypatch.setattr("keras_transformer.translator.with_missing", lambda results, *_: results)
+    found = translator.translate_n_best(["fox", "dog", ""], required=[["red hen", " ", "dog"], ["red hen", "dog"], []])
+    assert [[each.is_forced for each in of_line] for of_line in found] == [[False, True], [True, False], [False]]
+    assert loss_allowed(["red hen"]) == 2 * loss_allowed(["dog"]) > 0
 
 
 LINES = ["the fox {a} sees {b}", "", "the dog", "a hen", "the fox"]
