@@ -1,5 +1,7 @@
 """Changes of a text: what each does to a sentence, and what it does to no text."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -39,6 +41,13 @@ def test_one_mark_is_left_out_or_doubled():
 
 def test_a_mark_that_is_the_whole_text_is_never_left_out():
     assert drawn(with_other_punctuation, " ! ") == {" ! ", " !! "}
+
+
+@pytest.mark.parametrize("text", ["3.5, or 1,000.", "at 12:30, ...", "5. 7"])
+def test_no_change_makes_another_number(text):
+    number = re.compile(r"\d+(?:[.,:]\d+)*")
+    for changed in drawn(with_other_punctuation, text) | drawn(with_typing_mistake, text):
+        assert number.findall(changed) == number.findall(text)
 
 
 def test_every_typing_mistake_of_a_word_is_made():

@@ -24,13 +24,21 @@ def without_last_stop(text: str) -> str:
 
 
 def with_other_punctuation(text: str, rng: np.random.Generator) -> str:
-    """The text without one of its punctuation marks, or with one twice: "A dog." -> "A dog" or "A dog.."."""
-    places = [place for place, character in enumerate(text) if character in PUNCTUATION]
+    """The text without one of its punctuation marks, or with one twice: "A dog." -> "A dog" or "A dog..".
+
+    A mark between two digits stays as it is: without it, "3.5" would be another number.
+    """
+    places = [n for n, character in enumerate(text) if character in PUNCTUATION and not is_in_number(text, n)]
     if not places:
         return text
     place, times = places[rng.integers(len(places))], 2 * int(rng.integers(2))
     changed = text[:place] + times * text[place] + text[place + 1 :]
     return changed if changed.strip() else text
+
+
+def is_in_number(text: str, place: int) -> bool:
+    """Whether the character at a place stands between two digits."""
+    return text[place - 1 : place].isdigit() and text[place + 1 : place + 2].isdigit()
 
 
 def with_typing_mistake(text: str, rng: np.random.Generator) -> str:
