@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2
+from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
+from tensorflow.python.eager import context  # without it, no way to say what a call that is written says
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from keras_transformer.errors import first_line_of
@@ -18,6 +21,15 @@ from .served_graph import ServedGraph
 T = TypeVar("T")
 WARM_UP_TOKENS = (8, 32, 128)  # lengths of the sentences in the requests
 WARM_UP_ROWS = 32  # sentences of a full batch
+QUICK = RewriterConfig(
+    meta_optimizer_iterations=RewriterConfig.ONE,
+    memory_optimization=RewriterConfig.NO_MEM_OPT,
+    constant_folding=RewriterConfig.OFF,
+    layout_optimizer=RewriterConfig.OFF,
+    loop_optimization=RewriterConfig.OFF,
+    remapping=RewriterConfig.OFF,
+    shape_optimization=RewriterConfig.OFF,
+)
 FIRST_MERGE = 260  # 4 special ids and 256 bytes come first, then the most frequent pieces
 
 
@@ -30,11 +42,30 @@ def write_saved_model(served: ServedGraph, tokenizer: Tokenizer, folder: pathlib
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     signatures = selected(served.signatures(), names)
     try:
-        with without_garbage_collection():
+        with without_garbage_collection(), quick_to_prepare():
             tf.saved_model.save(served, str(folder), signatures, options)
         write_warm_up_requests(folder, warm_up_batches(tokenizer, served.max_source_tokens), set(signatures))
     except tf.errors.OpError as error:
         raise ExportError(f"{folder} cannot be written: {first_line_of(error)}") from None
+
+
+@contextlib.contextmanager
+def quick_to_prepare() -> Iterator[None]:
+    """Within, calls of functions that are written tell TensorFlow to optimize those functions in less time.
+
+    A server optimizes each signature before its first run, which takes far longer than to answer. What is left out
+    gains nothing here: folding of constants, layouts of images, fused operations, a second round. The answers take as
+    long as with everything (docs/experiments.md).
+    """
+    now = context.context()
+    before = now.function_call_options
+    config = config_pb2.ConfigProto.FromString(before.config_proto_serialized)
+    config.graph_options.rewrite_options.MergeFrom(QUICK)
+    now.function_call_options = context.FunctionCallOptions(before.executor_type, config)
+    try:
+        yield
+    finally:
+        now.function_call_options = before
 
 
 @contextlib.contextmanager

@@ -5,10 +5,14 @@ import types
 
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2
 
 from export.graph import version_folder
+from export.graph.operations import meta_graph
 from export.graph.version_folder import (
+    QUICK,
     WARM_UP_ROWS,
+    quick_to_prepare,
     selected,
     warm_up_batches,
     write_saved_model,
@@ -88,3 +92,24 @@ def test_a_version_has_the_signatures_that_are_named_and_requests_for_them(tmp_p
     with pytest.raises(ExportError, match=f"{tmp_path} cannot be written: No space left on device"):
         write_saved_model(served, Letters(300), tmp_path, ())
     assert gc.isenabled()
+
+
+def options_of_calls(module, folder):
+    """Save a module, and return how TensorFlow is told to optimize each function that the written graph calls."""
+    tf.saved_model.save(module, str(folder), module.run.get_concrete_function())
+    calls = [node for node in meta_graph(folder).graph_def.node if node.op.endswith("PartitionedCall")]
+    configs = [config_pb2.ConfigProto.FromString(node.attr["config_proto"].s) for node in calls]
+    return [config.graph_options.rewrite_options for config in configs]
+
+
+def test_calls_that_are_written_ask_for_a_quick_preparation_and_later_ones_do_not(tmp_path):
+    module = tf.Module()
+    module.run = tf.function(lambda x: 2 * x, [tf.TensorSpec(None)])
+    usual = options_of_calls(module, tmp_path / "before")
+    with pytest.raises(OSError, match="full"), quick_to_prepare():
+        quick = options_of_calls(module, tmp_path / "within")
+        raise OSError("The disk is full.")
+    assert usual and options_of_calls(module, tmp_path / "after") == usual
+    for options, own in zip(quick, usual, strict=True):
+        own.MergeFrom(QUICK)
+        assert options == own  # an option of the process stays, if it is no other one here
