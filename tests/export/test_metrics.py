@@ -39,6 +39,14 @@ def measured(server):
     }
 
 
+def test_every_value_has_the_name_of_a_metric_that_a_sentence_explains(server):
+    answer = requests.get(f"http://{server.host}:{server.port}{PATH}", timeout=30)
+    for family in text_string_to_metric_families(answer.text):
+        assert family.documentation.endswith(".") and " " in family.documentation
+        assert family.name.startswith((":tensorflow:", "keras_transformer_"))
+        assert all(sample.name.startswith(family.name) for sample in family.samples)
+
+
 def test_requests_rows_and_batches_are_counted(server):
     before = measured(server)
     assert before[":tensorflow:serving:request_count", "echo", "OK"] == 0

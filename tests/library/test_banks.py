@@ -54,6 +54,11 @@ def test_where_the_model_would_end_what_goes_on_with_no_phrase_comes_last():
     assert chosen(state_of([[5], [6]], [[9, 10]]), [EOS, 7, 8]) == [(0, 9), (0, 7)]
 
 
+@pytest.mark.parametrize("word", [EOS + 1, WORDS - 1])
+def test_the_model_would_not_end_where_it_prefers_any_word(word):
+    assert chosen(state_of([[5], [6]], [[9, 10]]), [word, EOS, 8]) == [(0, word), (0, 9)]
+
+
 def test_the_bank_of_those_that_have_all_phrases_is_one_of_the_banks():
     assert chosen(state_of([[9, 10], [5, 6]], [[9, 10]]), [7, 8]) == [(0, 7), (1, 7)]
 

@@ -188,8 +188,9 @@ def pair_keys(pairs: Iterable[tuple[str, str]]) -> np.ndarray:
 
 
 def nothing_left(split: Split, skipped: collections.Counter, too_long: collections.Counter) -> CorpusError:
-    advice = f" Raise training.row_length: {row_holding(too_long)} holds all of them." if too_long else ""
-    return CorpusError(f"{split.name} has no sentence pair left. Skipped: {skipped_sentence(skipped)}.{advice}")
+    """The error of a split that has pairs, all of which are longer than a row."""
+    advice = f"Raise training.row_length: {row_holding(too_long)} holds all of them."
+    return CorpusError(f"{split.name} has no sentence pair left. Skipped: {skipped_sentence(skipped)}. {advice}")
 
 
 def too_long_for(row_lengths: RowLengths) -> str:
