@@ -3,6 +3,7 @@
 import codecs
 import contextlib
 import errno
+import functools
 import gzip
 import hashlib
 import os
@@ -17,6 +18,7 @@ from typing import BinaryIO
 from keras_transformer.errors import InputError
 
 BYTE_ORDER_MARK = "\ufeff"
+LONGEST_LINE = 1 << 26  # bytes, its end included; memory would not hold a line that has no end, as that of /dev/zero
 DEVICES, PROCESSES = pathlib.Path("/dev"), pathlib.Path("/proc")  # whose entries no file replaces
 GZIP = b"\x1f\x8b"  # the first bytes of every gzip file
 DAMAGED_ARCHIVE = (  # what zipfile, and NumPy above it, raise for a .zip or .npz file that was changed
@@ -149,10 +151,15 @@ def with_line_feeds(lines: Iterable[str], name: str | os.PathLike) -> Iterator[s
 def read_whole_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterator[str]:
     r"""Yield the lines of a binary stream of UTF-8 with their ends, and the first one with its byte order mark.
 
-    "\n" alone ends a line. Raises InputError, with `name` and the number of the line, for bytes that are not UTF-8, and
-    for a first line that is UTF-16 without a mark.
+    "\n" alone ends a line. Raises InputError, with `name` and the number of the line, for bytes that are not UTF-8, for
+    a first line that is UTF-16 without a mark, and for a line that is longer than LONGEST_LINE.
     """
-    for number, line in enumerate(_naming(stream, name), start=1):
+    for number, line in enumerate(_naming(bounded_lines(stream), name), start=1):
+        if len(line) > LONGEST_LINE:
+            raise InputError(
+                f"{name}, line {number:,} is longer than {LONGEST_LINE >> 20} MiB, as no line of text is: give "
+                "a file of text, with line breaks."
+            )
         if number == 1 and (encoding := _unmarked_utf_16(line)):
             raise InputError(
                 f"{name}, line 1 is not UTF-8: every second byte is 0. It is {encoding}: convert it first, for example "
@@ -166,6 +173,12 @@ def read_whole_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterat
                 f"{name}, line {number:,} is not UTF-8: its byte {error.start - marked + 1} is "
                 f"0x{line[error.start]:02x}. {_remedy(line, number)}"
             ) from None
+
+
+def bounded_lines(stream: Iterable[bytes]) -> Iterable[bytes]:
+    """Return the lines of a stream, of which no more than LONGEST_LINE and a byte are read of a longer one."""
+    readline = getattr(stream, "readline", None)
+    return stream if readline is None else iter(functools.partial(readline, LONGEST_LINE + 1), b"")
 
 
 def _naming(stream: Iterable[bytes], name: str | os.PathLike) -> Iterator[bytes]:

@@ -5,6 +5,8 @@ import io
 import select
 from typing import BinaryIO, Self
 
+from keras_transformer import files
+
 PIECE = 1 << 16  # bytes that are read at once: what a pipe of Linux holds
 PATIENCE = 0.02  # seconds in which a program that is writing has written more
 
@@ -12,13 +14,15 @@ PATIENCE = 0.02  # seconds in which a program that is writing has written more
 class ArrivingLines:
     r"""The lines of a binary stream, each with its "\n", which tell whether the next one is there yet.
 
-    The stream must not be read by others. One that cannot be waited for, as one in memory, has all its lines.
+    A line that is longer than `files.LONGEST_LINE` comes in pieces that are longer than that. The stream must not be
+    read by others. One that cannot be waited for, as one in memory, has all its lines.
     """
 
     def __init__(self, stream: BinaryIO):
         self._stream = stream
         self._lines: collections.deque[bytes] = collections.deque()
         self._rest: list[bytes] = []  # of a line whose end has not come
+        self._length = 0  # of all of it, in bytes
         self._has_ended = False
         try:
             self._descriptor: int | None = stream.fileno()
@@ -46,11 +50,13 @@ class ArrivingLines:
     def _read(self) -> None:
         """Read what is there; wait if nothing is."""
         piece = self._stream.read1(PIECE)  # type: ignore[attr-defined]  # of BufferedReader and BytesIO
-        if piece and b"\n" not in piece:
+        if piece and b"\n" not in piece and self._length <= files.LONGEST_LINE:
             self._rest.append(piece)
+            self._length += len(piece)
             return
         *lines, rest = b"".join([*self._rest, piece]).split(b"\n")
         self._lines.extend(line + b"\n" for line in lines)
-        self._rest, self._has_ended = [rest] if rest else [], not piece
-        if self._has_ended and self._rest:
+        self._rest, self._has_ended, self._length = [rest] if rest else [], not piece, len(rest)
+        if self._rest and (self._has_ended or self._length > files.LONGEST_LINE):
             self._lines.append(self._rest.pop())
+            self._length = 0

@@ -9,6 +9,8 @@ import pathlib
 
 import pytest
 
+from keras_transformer import files
+from keras_transformer.commands.arriving_lines import ArrivingLines
 from keras_transformer.errors import InputError, first_line_of
 from keras_transformer.files import (
     behind_links,
@@ -51,6 +53,22 @@ def test_bytes_that_are_not_utf_8_are_named_by_line_and_byte():
 def test_the_likely_cause_is_named(content, cause):
     with pytest.raises(InputError, match=f"line 1 .*{cause}"):
         list(read_lines([content], "in.txt"))
+
+
+@pytest.mark.parametrize("last", [b"", b"\n"])
+@pytest.mark.parametrize("opened", ["a file", "gzip", "lines as they arrive"])
+def test_no_more_is_read_of_a_line_than_its_bound(tmp_path, monkeypatch, opened, last):
+    """As of /dev/zero, which has no end, and of a small file that is gigabytes when it is unpacked."""
+    monkeypatch.setattr(files, "LONGEST_LINE", 1 << 20)
+    content = [b"a\n", b"b" * ((1 << 20) - 1), b"\n", b"c" * (1 << 23), last, b"d\n"]
+    path = tmp_path / "in.txt"
+    path.write_bytes(gzip.compress(b"".join(content)) if opened == "gzip" else b"".join(content))
+    with (gzip.open if opened == "gzip" else open)(path, "rb") as stream:
+        lines = read_lines(ArrivingLines(stream) if opened == "lines as they arrive" else stream, "in.txt")
+        assert [next(lines), len(next(lines))] == ["a", (1 << 20) - 1]
+        with pytest.raises(InputError, match="in.txt, line 3 is longer than 1 MiB.* give a file of text"):
+            next(lines)
+        assert stream.tell() < 3 << 20
 
 
 def test_a_file_whose_reading_fails_is_named(tmp_path):
