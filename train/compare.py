@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process, standard_output
 from keras_transformer.commands.output_files import check_not_read, check_picture
 from keras_transformer.config import ConfigError
 from keras_transformer.files import behind_links, resolved
@@ -36,6 +36,7 @@ def compare(
     The scores are those of report.md, with intervals; a run that has not ended has none yet.
     """
     with exit_codes():
+        standard_output()  # a closed one is refused before the work
         from .report.comparison import comparison_lines, differing, read_run
 
         check_runs(runs)

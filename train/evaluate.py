@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.commands.console import command_app, exit_codes, on_one_line, prepare_process, quiet_imports
+from keras_transformer.commands.console import (
+    command_app,
+    exit_codes,
+    on_one_line,
+    prepare_process,
+    quiet_imports,
+    standard_output,
+)
 from keras_transformer.commands.options import (
     BatchSize,
     Constrained,
@@ -110,6 +117,7 @@ def evaluate(
     the search is that of the run, as in `translate`.
     """
     with exit_codes():
+        standard_output()  # a closed one is refused before the work
         runs = [opened(name) for name in (run, *ensemble)]
         against = against and opened(str(against))
         check_files(runs, source, reference, against, output, plot)

@@ -17,6 +17,7 @@ from keras_transformer.commands.console import (
     exit_codes,
     prepare_process,
     quiet_imports,
+    standard_output,
 )
 from keras_transformer.commands.options import (
     BatchSize,
@@ -61,6 +62,7 @@ def score(
     text in other pieces: then `translate --scores` printed the score of those.
     """
     with exit_codes():
+        standard_output()  # a closed one is refused before the work
         folder = opened(run)
         outputs = outputs_of(folder)
         outputs.check_text("`translate --scores` prints the scores of its trees.")

@@ -1,12 +1,14 @@
-"""Messages about errors of the operating system: `str` of such an error has its number, as in "[Errno 21]"."""
+"""Messages about errors of the system, whose `str` has a number, as in "[Errno 21]", and about a closed output."""
 
 import ast
 import os
 import re
+import sys
 
 import h5py
 import pytest
 
+from keras_transformer.__main__ import module_of
 from keras_transformer.errors import first_line_of
 from keras_transformer.files import resolved
 from tests.support.places import ROOT
@@ -63,3 +65,18 @@ def test_links_in_a_circle_are_a_path_that_is_not_there_wherever_a_path_is_looke
     for package in ("keras_transformer", "train", "export", "cluster"):
         for file in (ROOT / package).rglob("*.py"):  # Path.resolve raises RuntimeError in a circle
             assert not re.search(r"(?<!__file__\))\.resolve\(\)", file.read_text(encoding="utf-8")), file
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("score", ["no-run", "--source", __file__, "--target", __file__]),
+        ("evaluate", ["no-run"]),
+        ("compare", ["a", "b"]),
+    ],
+)
+def test_a_command_whose_result_is_what_it_prints_needs_an_open_output(name, arguments, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdout", None)  # as after `>&-`
+    with pytest.raises(SystemExit) as ended:
+        module_of(name).app(arguments)
+    assert ended.value.code == 1 and "Standard output is closed: give a file" in capsys.readouterr().err
