@@ -109,7 +109,8 @@ class Version:
         return self._of_files._replace(placeholders=placeholders_known(pieces_of))
 
     def _compute(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
-        fetches = [signature.outputs[name].graph_name for name in outputs]
+        # All outputs: a session prepares the functions of the graph anew for each other set, which takes seconds.
+        fetches = {name: output.graph_name for name, output in signature.outputs.items() if output.graph_name}
         feeds = {signature.inputs[name].graph_name: array for name, array in inputs.items()}
         try:
             values = self._session.run(fetches, feeds, options=IN_THE_CALLING_THREAD)
@@ -117,8 +118,8 @@ class Version:
             raise from_tensorflow(error) from None
         except (ValueError, TypeError) as error:  # the session itself refuses an input
             raise invalid(first_line_of(error)) from None
-        arrays = (np.asarray(value, object if isinstance(value, bytes) else None) for value in values)
-        return dict(zip(outputs, arrays, strict=True))
+        found = {name: values[name] for name in outputs}
+        return {name: np.asarray(value, object if isinstance(value, bytes) else None) for name, value in found.items()}
 
     def warm_up(self) -> int:
         """Answer the warm-up requests that the version contains. Returns their number."""

@@ -47,6 +47,23 @@ def texts(*lines):
     return {"text": np.array([line.encode() for line in lines], object)}
 
 
+def test_a_session_is_asked_for_one_set_of_tensors_whatever_a_request_wants(version, monkeypatch):
+    """For each other set it would prepare the functions of the graph anew, which takes seconds for a translator."""
+    signature, session, asked = version.signatures["serving_default"], version._session, []
+
+    def run(fetches, feeds, **options):
+        asked.append((tuple(sorted(tf.nest.flatten(fetches))), tuple(sorted(feeds))))
+        return session.run(fetches, feeds, **options)
+
+    monkeypatch.setattr(version, "_session", types.SimpleNamespace(run=run))
+    names = signature.output_names([])
+    assert len(names) > 1
+    for outputs in (names, names[::-1], *((name,) for name in names)):
+        found = version.run(signature, tuple(outputs), signature.complete(texts("a", "b")))
+        assert list(found) == list(outputs)
+    assert len(asked) == 2 + len(names) and len(set(asked)) == 1
+
+
 class Few:
     """A LiteRT model that can or cannot run, and what it then does."""
 
