@@ -106,6 +106,7 @@ def test_calls_that_are_written_ask_for_a_quick_preparation_and_later_ones_do_no
     module = tf.Module()
     module.run = tf.function(lambda x: 2 * x, [tf.TensorSpec(None)])
     usual = options_of_calls(module, tmp_path / "before")
+    assert all(options.meta_optimizer_iterations != QUICK.meta_optimizer_iterations for options in usual)
     with pytest.raises(OSError, match="full"), quick_to_prepare():
         quick = options_of_calls(module, tmp_path / "within")
         raise OSError("The disk is full.")
