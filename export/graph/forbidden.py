@@ -34,6 +34,11 @@ class Found(NamedTuple):
     def is_wanted(self):
         return self.scores > NEVER / 2
 
+    def outputs(self) -> dict[str, Any]:
+        """Return what a served graph answers of them, each (R, K)."""
+        of_texts = {"translations": self.texts, "scores": self.scores}
+        return of_texts | {"is_cut": self.is_cut, "is_forced": self.is_forced}
+
 
 def found_in(found: WithPhrases, n_best, most_lost, decode: Callable) -> Found:
     """Return the first `n_best` hypotheses with different texts.

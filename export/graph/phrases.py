@@ -121,13 +121,22 @@ def is_blank(texts):
     return tf.strings.regex_full_match(texts, BLANK)
 
 
-def check_not_forbidden(required, forbidden, decode: Callable):
+def texts_of(required, decode: Callable):
+    """Return the texts of the phrases of each line.
+
+    Shapes: required int32 RaggedTensor (B, None, None, None); decode: ids (N, L) -> string (N,). Returns string
+    RaggedTensor (B, None).
+    """
+    first_ways = tf.gather(required.values.values, required.values.row_starts())
+    return required.with_values(tf.strings.strip(decode(first_ways)))
+
+
+def check_not_forbidden(phrases, forbidden):
     """Return the operation that fails if a phrase that must come has one that must not.
 
-    Shapes: required int32 RaggedTensor (B, None, None, None), forbidden (B, None, None), of characters; decode: ids
-    (N, L) -> string (N,).
+    Shapes: phrases as `texts_of` returns them; forbidden int32 RaggedTensor (B, None, None), of characters.
     """
-    lines, texts = row_numbers(required), texts_of(required, decode)
+    lines, texts = row_numbers(phrases), phrases.values
 
     def is_forbidden(number):
         return tf.shape(matches(texts[number], forbidden[lines[number]]))[0] > 0
@@ -136,16 +145,10 @@ def check_not_forbidden(required, forbidden, decode: Callable):
     return tf.debugging.Assert(~tf.reduce_any(wrong), [CONTRADICTION, tf.boolean_mask(texts, wrong)[:1]])
 
 
-def texts_of(required, decode: Callable):
-    """Return the texts of all phrases: int32 RaggedTensor (B, None, None, None) -> string (N,)."""
-    first_ways = tf.gather(required.values.values, required.values.row_starts())
-    return tf.strings.strip(decode(first_ways))
-
-
-def loss_allowed(required, decode: Callable):
-    """Return by how much phrases that fit may lower log P: as `required` of `check_not_forbidden` -> float32 (B,)."""
-    words = tf.cast(tf.strings.split(texts_of(required, decode)).row_lengths(), tf.float32)
-    return MOST_LOST * tf.reduce_sum(required.with_values(words), axis=1)
+def loss_allowed(phrases):
+    """Return by how much phrases that fit may lower log P: as `texts_of` returns them -> float32 (B,)."""
+    words = tf.cast(tf.strings.split(phrases.values).row_lengths(), tf.float32)
+    return MOST_LOST * tf.reduce_sum(phrases.with_values(words), axis=1)
 
 
 def is_first(tokens, lines):

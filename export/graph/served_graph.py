@@ -25,13 +25,13 @@ from ..versions import ExportError
 from .confidences import Confidences
 from .explained import EXPLAINED_LINES, explained_line, no_explanation
 from .forbidden import Found, found_in, read_forbidden, search_without
-from .phrases import GraphPhraseReader, LineRules, check_not_forbidden, is_blank, loss_allowed
+from .phrases import GraphPhraseReader, LineRules, check_not_forbidden, is_blank, loss_allowed, texts_of
 from .prefixes import GraphPrefixReader
 from .prepared import prepared_decoder
 from .ragged_rows import kept, of_values
 from .request import FORBIDDEN, PREFIX, REQUIRED, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
 from .slices import first_bytes, in_slices, lengths_of, padded, with_end
-from .text_outputs import EMPTY, OF_SEARCH, alignments, checked_layer, fill_up, joined, written
+from .text_outputs import EMPTY, alignments, checked_layer, fill_up, joined, written
 
 
 class ServedGraph(tf.Module):
@@ -149,8 +149,9 @@ class ServedGraph(tf.Module):
         truncated |= is_cut
 
         forbidden = read_forbidden(of_each_line(FORBIDDEN.name, inputs[FORBIDDEN.name], lines))
-        allowed = loss_allowed(rules.required, decode)
-        with tf.control_dependencies([check_not_forbidden(rules.required, forbidden, decode)]):
+        phrases = texts_of(rules.required, decode)
+        allowed = loss_allowed(phrases)
+        with tf.control_dependencies([check_not_forbidden(phrases, forbidden)]):
             forbidden = forbidden.with_flat_values(tf.identity(forbidden.flat_values))
 
         def run(indices) -> dict:
@@ -207,7 +208,7 @@ class ServedGraph(tf.Module):
 
     def outputs_of(self, source_ids, found: Found, rules: dict) -> dict:
         """Return the outputs of `translate` for a slice: R sentences, source_ids (R, S), rules (R, ...) -> (R, K)."""
-        n_best, ids, source_pieces = rules["n_best"], found.ids, self.pieces_of(source_ids)
+        ids, of_search, source_pieces = found.ids, found.outputs(), self.pieces_of(source_ids)
 
         def outputs_of_rank(rank):
             target_ids = ids[:, rank]
@@ -221,16 +222,15 @@ class ServedGraph(tf.Module):
                 "alignments": self.alignments_of(forced, source_pieces, pieces),
             }
 
-        specs = {name: tf.TensorSpec([None], value.dtype) for name, value in EMPTY.items() if name not in OF_SEARCH}
-        ranks = tf.range(tf.reduce_max(n_best))
+        specs = {name: tf.TensorSpec([None], value.dtype) for name, value in EMPTY.items() if name not in of_search}
+        ranks = tf.range(tf.reduce_max(rules["n_best"]))
         rows = tf.map_fn(outputs_of_rank, ranks, fn_output_signature=specs, parallel_iterations=1)  # (n, R)
         missing = self.options.beam_size - tf.size(ranks)
         columns = {
             name: tf.where(found.is_wanted, fill_up(tf.transpose(values), missing, EMPTY[name]), EMPTY[name])
             for name, values in rows.items()
         }
-        columns |= self._confidences.of_all(found.scores, ids, rules[alpha_of(self._inputs).rule])
-        return columns | dict(zip(OF_SEARCH, (found.texts, found.scores, *found[3:]), strict=True))
+        return columns | of_search | self._confidences.of_all(found.scores, ids, rules[alpha_of(self._inputs).rule])
 
     def alignments_of(self, forced: Forced, source_pieces, target_pieces):
         """Align the words of R sentences and their outputs: string (R, S), string (R, T) -> string (R,)."""

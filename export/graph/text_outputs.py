@@ -17,7 +17,6 @@ EMPTY = {  # by output: what `translate` returns in place of a hypothesis that d
     "is_cut": tf.constant(False),
     "is_forced": tf.constant(False),
 }
-OF_SEARCH = ("translations", "scores", "is_cut", "is_forced")  # those that the search itself gives
 WORD_START = "\u2581"  # how SentencePiece writes the space before a word
 
 

@@ -7,7 +7,15 @@ import sentencepiece
 import tensorflow as tf
 
 from export.graph.forbidden import read_forbidden
-from export.graph.phrases import GraphPhraseReader, LineRules, capitalised, check_not_forbidden, is_first, loss_allowed
+from export.graph.phrases import (
+    GraphPhraseReader,
+    LineRules,
+    capitalised,
+    check_not_forbidden,
+    is_first,
+    loss_allowed,
+    texts_of,
+)
 from export.graph.served_graph import ServedGraph
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.errors import InputError
@@ -96,7 +104,7 @@ def test_a_graph_reads_phrases_as_python_does(pair, kind):
     found = read(tf.constant(["\n\n".join(of_line) for of_line in phrases])).to_list()
     in_python = [reader.read(of_line, 50) for of_line in phrases]
     assert found == [list(map(ways_of, of_line)) for of_line in in_python]
-    allowed = loss_allowed(read(tf.constant(["\n".join(each) for each in phrases])), graph.decode).numpy()
+    allowed = loss_allowed(texts_of(read(tf.constant(["\n".join(each) for each in phrases])), graph.decode)).numpy()
     assert allowed.tolist() == [required.loss_allowed(phrase.text for phrase in of_line) for of_line in in_python]
     assert (graph_reader.word_edges.numpy() == reader.word_edges).all()
 
@@ -148,10 +156,12 @@ def test_a_phrase_contradicts_the_forbidden_ones_of_its_own_line_alone():
     def decode(rows):
         return tf.constant([words[row[0]] for row in rows.to_list()])
 
-    check_not_forbidden(required, read_forbidden(tf.constant(["cat", "dog\nhen", "dog"])), decode)
-    for phrases in (["dog", "", ""], ["Hen", "", ""], ["", "", "x\ncat"]):
+    phrases = texts_of(required, decode)
+    assert phrases.to_list() == [[b"a dog", b"the hen"], [], [b"a cat"]]
+    check_not_forbidden(phrases, read_forbidden(tf.constant(["cat", "dog\nhen", "dog"])))
+    for forbidden in (["dog", "", ""], ["Hen", "", ""], ["", "", "x\ncat"]):
         with pytest.raises(tf.errors.InvalidArgumentError, match="A required phrase has a forbidden one: keep one"):
-            check_not_forbidden(required, read_forbidden(tf.constant(phrases)), decode)
+            check_not_forbidden(phrases, read_forbidden(tf.constant(forbidden)))
 
 
 def test_the_rules_of_some_lines_are_those_of_each():
