@@ -3,6 +3,7 @@
 import pytest
 
 from keras_transformer.config import ConfigError, TransformerConfig, base
+from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.inference import Inference
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.run_folder import RunFolder
@@ -55,6 +56,14 @@ def test_what_the_section_translation_leaves_out_is_the_search_of_the_start(tmp_
     found = tuned(tmp_path, text="[translation]\nbeam_size = 3\n").translation
     assert (found.beam_size, found.length_penalty, found.length_normalization) == (3, 1.0, "tokens")
     assert found.extra_length == 50 and found.validation_beam_size == 1
+
+
+@pytest.mark.parametrize("shortlist", ["on", "off"])
+def test_a_run_may_start_from_one_whose_search_says_whether_it_has_a_shortlist(tmp_path, shortlist):
+    """As that of every preset does. The shortlist itself is a file of the other run."""
+    start(tmp_path / "start")
+    Inference(search=SEARCH | {"shortlist": shortlist}).save(tmp_path / "start" / "inference.json")
+    assert tuned(tmp_path).translation.search_options(4) == SearchOptions(**SEARCH | {"beam_size": 4})
 
 
 def test_commands_search_in_the_new_run_as_in_the_start_but_for_what_its_configuration_changes(tmp_path):

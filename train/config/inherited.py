@@ -8,6 +8,7 @@ from keras_transformer.kinds import load_model_config
 from keras_transformer.run_folder import RunFolder
 
 from .model import SET_ELSEWHERE
+from .translation import TranslationConfig
 
 RATES = ("dropout", "label_smoothing")  # of a model, which are keys of [training]
 
@@ -16,8 +17,9 @@ def completed_by_start(values: dict[str, Any]) -> dict[str, Any]:
     """Return the values of a configuration file with what they leave out and `training.start_from` has.
 
     Without a section [model], the model is that of the other run, its two rates included. What [translation] leaves out
-    is the other run's own search, if it has one, as imported models do. A run that has begun remembers both itself: the
-    other one may be gone by then. Values that make no sense, or name no run, are returned as they are.
+    is the other run's own search, if it has one, as imported models do and presets, but for its shortlist: that is a
+    file of the other run. A run that has begun remembers both itself: the other one may be gone by then. Values that
+    make no sense, or name no run, are returned as they are.
 
     Raises ConfigError if a file of the run is damaged.
     """
@@ -33,7 +35,8 @@ def completed_by_start(values: dict[str, Any]) -> dict[str, Any]:
         values["training"] = rates | training
     translation, search = values.get("translation", {}), folder.inference().search
     if search and isinstance(translation, dict):
-        values["translation"] = {**search, **translation}
+        own = {name: value for name, value in search.items() if name in TranslationConfig.model_fields}
+        values["translation"] = {**own, **translation}
     return values
 
 
