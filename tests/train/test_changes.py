@@ -1,5 +1,6 @@
 """Which changes of the configuration a run accepts when it continues, and which run another one may start from."""
 
+import contextlib
 import logging
 import os
 import pathlib
@@ -283,6 +284,17 @@ def test_another_model_to_start_from_is_one_sentence_with_both_values(folder, ot
     for change, part in ("d_model=64", "d_model is 128 there and 64"), ("kind=recurrent", "kind is .* 'recurrent'"):
         with pytest.raises(ConfigError, match=rf"start_from is {other.path}, .*model.{part} here.* section \[model\]"):
             start(folder, other, "model.preset=null" if "kind" in change else "model.norm=post", f"model.{change}")
+
+
+@pytest.mark.parametrize(("layers", "works"), [(1, True), (4, True), (5, False)])
+def test_a_run_may_start_from_one_whose_decoder_is_as_deep_or_deeper(folder, other, layers, works):
+    (folder.checkpoints / "step-00000010.npz").unlink()
+    start(folder, other)
+    refused = pytest.raises(ConfigError, match="model.decoder_layers is 4 there and 5 here")
+    with contextlib.nullcontext() if works else refused:
+        start(folder, other, f"model.decoder_layers={layers}")
+    with pytest.raises(ConfigError, match="model.encoder_layers is 4 there and 3 here"):
+        start(folder, other, f"model.decoder_layers={layers}", "model.encoder_layers=3")
 
 
 @pytest.mark.parametrize("missing", ["model", "tokenizer", "weights"])

@@ -40,24 +40,28 @@ def tokenizer_of(*pieces):
     return types.SimpleNamespace(pieces=lambda: list(pieces), vocab_size=len(pieces))
 
 
-def model_of(rows, bias):
-    """Stands for a Transformer: an embedding with a row per piece, and a layer with other weights."""
+def model_of(rows, *of_blocks):
+    """Stands for a Transformer: an embedding with a row per piece, and a weight of each block of the decoder."""
     embedding = TokenEmbedding(len(rows), 1, name="embedding")
     embedding.build((None, None))
     embedding.matrix.assign(np.reshape(rows, (-1, 1)))
-    other = keras.layers.Dense(1, use_bias=False, name="other")
-    other.build((None, 1))
-    other.kernel.assign([[bias]])
-    return types.SimpleNamespace(layers=[embedding, other], weights=[*embedding.weights, *other.weights])
+    layers = [embedding]
+    for number, value in enumerate(of_blocks, start=1):
+        layers.append(keras.layers.Dense(1, use_bias=False, name=f"decoder_block_{number}"))
+        layers[-1].build((None, 1))
+        layers[-1].kernel.assign([[value]])
+    weights = [weight for layer in layers for weight in layer.weights]
+    config = types.SimpleNamespace(decoder_layers=len(of_blocks))
+    return types.SimpleNamespace(layers=layers, weights=weights, model_config=config)
 
 
 @pytest.mark.parametrize(
     ("pieces", "frozen", "rows"),
     [
         (("a", "b", "c"), ["embedding"], [1.0, 2.0, 3.0]),
-        (("c", "new", "a"), ["other", "embed"], [3.0, 20.0, 1.0]),
+        (("c", "new", "a"), ["decoder_block_1", "embed"], [3.0, 20.0, 1.0]),
         (("c", "new", "a"), [], [3.0, 20.0, 1.0]),
-        (("c", "new", "a"), ["other", "embedding*"], None),
+        (("c", "new", "a"), ["decoder_block_1", "embedding*"], None),
     ],
 )
 def test_pieces_keep_their_rows_and_new_ones_their_first_values_which_may_not_be_frozen(
@@ -72,6 +76,15 @@ def test_pieces_keep_their_rows_and_new_ones_their_first_values_which_may_not_be
         assign_start("runs/a", model, tokenizer_of(*pieces), frozen)
     found = [np.ravel(weight.value).tolist() for weight in model.weights]
     assert found == ([rows, [7.0]] if rows else [[10.0, 20.0, 30.0], [70.0]])
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3])
+def test_a_decoder_with_fewer_blocks_begins_with_the_last_ones(monkeypatch, blocks):
+    there = model_of([1.0], 7.0, 8.0, 9.0), tokenizer_of("a")
+    monkeypatch.setattr("train.record.start.load_run", lambda path: there)
+    model = model_of([10.0], *[70.0] * blocks)
+    assign_start("runs/a", model, tokenizer_of("a"), [])
+    assert np.ravel([weight.value for weight in model.weights]).tolist() == [1.0, *[7.0, 8.0, 9.0][-blocks:]]
 
 
 @pytest.mark.parametrize(("start_from", "has_begun"), [("runs/a", False), ("runs/a", True), (None, False)])
@@ -92,6 +105,23 @@ def test_with_the_same_tokenizer_every_weight_is_that_of_the_other_run(random_fo
     assign_start(random_folder, transformer, tokenizer, [])
     for found, expected in zip(weights_of(transformer), weights_of(other), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_a_shallower_decoder_begins_with_the_last_blocks(tmp_path, blocks):
+    folder = random_run(tmp_path / "run", decoder_layers=3)
+    other, tokenizer = load_run(folder)
+    transformer = Transformer(other.transformer_config.replace(decoder_layers=blocks))
+    assign_start(folder, transformer, tokenizer, [])
+    found, expected = weights_by_path(transformer), weights_by_path(other)
+    of_blocks = [path for path in found if path.startswith("decoder_block")]
+    for path in found.keys() - set(of_blocks):
+        np.testing.assert_array_equal(found[path], expected[path])
+    for path in of_blocks:
+        number, weight = path.removeprefix("decoder_block_").split("/", 1)
+        np.testing.assert_array_equal(found[path], expected[f"decoder_block_{int(number) + 3 - blocks}/{weight}"])
+    assert len(of_blocks) == len({path.split("/", 1)[1] for path in of_blocks}) * blocks
 
 
 @pytest.mark.slow

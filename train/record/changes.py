@@ -25,6 +25,7 @@ from .history import Changes
 
 log = logging.getLogger("train")
 
+DEPTH = "model.decoder_layers"
 FIXED = (  # sections and keys that decide what a weight means, or which arrays a checkpoint has
     "model.", "tokenizer.", "training.ema_decay", "training.frozen",
 )  # fmt: skip
@@ -83,7 +84,8 @@ def with_found_micro_batches(folder: RunFolder, config: RunConfig, worker: Worke
 def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
     """Check that a run which is to begin with the weights of another one has a model of the same shape.
 
-    Raises ConfigError on the chief, before the text is read, if the other run is missing or has another model.
+    The decoder of a Transformer may have fewer layers. Raises ConfigError on the chief, before the text is read, if the
+    other run is missing or has another model.
     """
     if config.training.start_from is None or not worker.is_chief or folder.has_begun():
         return
@@ -93,11 +95,14 @@ def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
             raise ConfigError(
                 f"training.start_from is {start.path}, which has no {file.name}: name the folder of a finished run."
             )
-    if changes := differing_keys(*model_fields(start, config)):
+    there, here = model_fields(start, config)
+    if here.get("model.kind") == TransformerConfig.kind and here[DEPTH] < there.get(DEPTH, 0):
+        here = here | {DEPTH: there[DEPTH]}
+    if changes := differing_keys(there, here):
         differences = "; ".join(f"{key} is {there} there and {here} here" for key, (there, here) in changes.items())
         raise ConfigError(
             f"training.start_from is {start.path}, which has another model: {differences}. Set the section [model] to "
-            "the values of that run."
+            "the values of that run; only the decoder of a Transformer may have fewer layers."
         )
 
 

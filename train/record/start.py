@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from collections.abc import Sequence
 
 import keras
@@ -17,6 +18,8 @@ from ..config.training import TrainingConfig
 from ..step.freezing import is_named
 
 log = logging.getLogger("train")
+
+BLOCK = re.compile(r"(decoder_block_)(\d+)")  # in the paths of weights
 
 
 def load_start_weights(
@@ -36,6 +39,8 @@ def assign_start(
 ) -> None:
     """Give the transformer the weights of the run folder `start_from`, whose model has the same shape.
 
+    Only its decoder may have more blocks: the last of them are taken, whose output the logits are made for.
+
     Rows of embeddings, and biases of logits, are assigned by piece, since the tokenizers may differ: a piece that both
     have keeps its row, and a new one has the row that it was initialised with. Raises ConfigError or TokenizerError for
     a damaged run folder, and ConfigError if there are new pieces and a pattern of `frozen` names the embedding: they
@@ -43,6 +48,7 @@ def assign_start(
     """
     other, other_tokenizer = load_run(start_from)
     weights = {weight.path: np.asarray(weight.value) for weight in other.weights}
+    left_out = other.model_config.decoder_layers - transformer.model_config.decoder_layers
     ids, other_ids = shared_pieces(tokenizer.pieces(), other_tokenizer.pieces())
     tables = {
         weight.path for layer in transformer.layers if isinstance(layer, TokenEmbedding) for weight in layer.weights
@@ -60,11 +66,18 @@ def assign_start(
             rows[ids] = weights[weight.path][other_ids]
             weight.assign(rows)
         else:
-            weight.assign(weights[weight.path])
+            weight.assign(weights[deeper(weight.path, left_out)])
     log.info(
         "starting from the weights of %s, which knows %s of %s pieces",
         start_from, f"{len(ids):,}", f"{tokenizer.vocab_size:,}",
     )  # fmt: skip
+    if left_out:
+        log.info("of its %d decoder blocks, the first %d are left out", other.model_config.decoder_layers, left_out)
+
+
+def deeper(path: str, blocks: int) -> str:
+    """Return the path of the same weight in a decoder that has so many more blocks before its own."""
+    return BLOCK.sub(lambda match: f"{match[1]}{int(match[2]) + blocks}", path)
 
 
 def shared_pieces(pieces: list[str], others: list[str]) -> tuple[list[int], list[int]]:
