@@ -169,7 +169,7 @@ def clean(
     master: Master = None,
     identical: Annotated[bool, typer.Option("--identical", help="Sides that are the same.")] = False,
     length_ratio: Annotated[
-        float | None, typer.Option(min=1.0, help="One side this many times as long as the other.", show_default="none")
+        float | None, typer.Option(help="One side this many times as long as the other.", show_default="none")
     ] = None,
     longest_word: Annotated[
         int | None, typer.Option(min=1, help="A word of more characters than this.", show_default="none")
@@ -197,15 +197,23 @@ def clean(
     """
     with exit_codes():
         rules = {
-            "identical": identical, "length_ratio": length_ratio, "longest_word": longest_word, "markup": markup,
-            "source_scripts": checked_scripts(source_script), "target_scripts": checked_scripts(target_script),
-            "numbers": numbers, "languages": two_languages(languages), DUPLICATES: duplicates,
+            "identical": identical, "length_ratio": checked_ratio(length_ratio), "longest_word": longest_word,
+            "markup": markup, "source_scripts": checked_scripts(source_script),
+            "target_scripts": checked_scripts(target_script), "numbers": numbers, "languages": two_languages(languages),
+            DUPLICATES: duplicates,
         }  # fmt: skip
         if not (named := tuple((name, value) for name, value in rules.items() if value)):
             raise ClusterError("No rule is named: `keras-transformer cluster clean --help` lists them.")
         columns = [column, translation_column]
         request = request_of(Clean(named), source, format, columns, BATCH_SIZE, "translation")
         run(None, request, Place(source, target, master, conf, part_bytes))
+
+
+def checked_ratio(ratio: float | None) -> float | None:
+    """Return a ratio of lengths. Raises ClusterError for one that drops every pair, and for nan, which drops none."""
+    if ratio is not None and not ratio > 1:
+        raise ClusterError(f"--length-ratio is {ratio:g}; it must be above 1.")
+    return ratio
 
 
 def two_languages(text: str) -> tuple[str, ...]:

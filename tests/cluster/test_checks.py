@@ -87,6 +87,8 @@ def test_the_commands_say_so_before_anything_is_started(tmp_path, monkeypatch):
         (["--languages", "en"], "--languages is en; it must be the codes of two languages"),
         (["--languages", "en,"], "it must be the codes of two languages"),
         (["--source-script", "LATEIN"], "no script 'LATEIN'"),
+        (["--length-ratio", "1"], "--length-ratio is 1; it must be above 1."),
+        (["--length-ratio", "nan"], "--length-ratio is nan; it must be above 1."),
     ):
         assert_one_sentence(invoke(app, "clean", *paths, *options), reason)
     monkeypatch.undo()
