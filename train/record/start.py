@@ -72,7 +72,8 @@ def assign_start(
         start_from, f"{len(ids):,}", f"{tokenizer.vocab_size:,}",
     )  # fmt: skip
     if left_out:
-        log.info("of its %d decoder blocks, the first %d are left out", other.model_config.decoder_layers, left_out)
+        depth = other.model_config.decoder_layers
+        log.info("of its %d decoder blocks, training begins with the last %d", depth, depth - left_out)
 
 
 def deeper(path: str, blocks: int) -> str:
