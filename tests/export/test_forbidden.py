@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from export.graph.forbidden import Found, found_in, matches, places_of_tokens, read_forbidden, search_without
 from export.graph.served_graph import ServedGraph
+from export.graph.text_outputs import EMPTY
 from keras_transformer.decoding.freely import WithPhrases
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
@@ -146,3 +147,8 @@ def test_a_served_graph_avoids_phrases_as_the_translator_does(pair):
     assert (answer["translations"][1] == ask("translate", lines[1:2])["translations"][0]).all()
     with pytest.raises(tf.errors.InvalidArgumentError, match="A required phrase has a forbidden one: keep one"):
         ask("translate", ["a"], required="the Fox", forbidden="fox")
+
+
+def test_what_was_found_is_answered_by_its_names():
+    found = Found(ids="ids", scores="scores", texts="translations", is_cut="is_cut", is_forced="is_forced")
+    assert all(name == value for name, value in found.outputs().items()) and found.outputs().keys() < EMPTY.keys()
