@@ -36,8 +36,12 @@ class Found(NamedTuple):
 
     def outputs(self) -> dict[str, Any]:
         """Return what a served graph answers of them, each (R, K)."""
-        of_texts = {"translations": self.texts, "scores": self.scores}
-        return of_texts | {"is_cut": self.is_cut, "is_forced": self.is_forced}
+        return {
+            "translations": self.texts,
+            "scores": self.scores,
+            "is_cut": self.is_cut,
+            "is_forced": self.is_forced,
+        }
 
 
 def found_in(found: WithPhrases, n_best, most_lost, decode: Callable) -> Found:

@@ -95,10 +95,10 @@ def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
             raise ConfigError(
                 f"training.start_from is {start.path}, which has no {file.name}: name the folder of a finished run."
             )
-    there, here = model_fields(start, config)
-    if here.get("model.kind") == TransformerConfig.kind and here[DEPTH] < there.get(DEPTH, 0):
-        here = here | {DEPTH: there[DEPTH]}
-    if changes := differing_keys(there, here):
+    recorded, asked = model_fields(start, config)
+    if asked["model.kind"] == TransformerConfig.kind and asked[DEPTH] < recorded[DEPTH]:
+        asked[DEPTH] = recorded[DEPTH]
+    if changes := differing_keys(recorded, asked):
         differences = "; ".join(f"{key} is {there} there and {here} here" for key, (there, here) in changes.items())
         raise ConfigError(
             f"training.start_from is {start.path}, which has another model: {differences}. Set the section [model] to "
