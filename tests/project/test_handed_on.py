@@ -18,7 +18,7 @@ CALLED_BY_OTHERS = {  # functions whose parameters are not ours to choose: those
     "pydantic": "__get_pydantic_core_schema__",
     "the table of rules of cleaning": "is_identical has_other_numbers is_mostly_markup",
     "the table of formats": "html_parts text_parts srt_parts vtt_parts xliff_parts rendered",
-    "the table of calls of gRPC": "metadata status classify regress multi_inference reload refuse call",
+    "the table of calls of gRPC": "metadata status reload refuse call",
     "the server's framework": "answer_error internal_error metrics startup",
     "backends": "has_fused_kernel",
     "Spark's and TFDS' callers": "news _train_parts",
