@@ -9,7 +9,8 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from keras_transformer.commands.console import exit_codes, prepare_process, quiet_imports
+from keras_transformer.commands.console import exit_codes, prepare_process
+from keras_transformer.imports import quiet_imports
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 DATA = pathlib.Path(__file__).parents[1] / "tests/data/marian"

@@ -4,11 +4,11 @@ A line that cannot be read raises RowError, which then stands in its row: one li
 """
 
 import json
-import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
 from keras_transformer.batching import SURROGATE
+from keras_transformer.files import on_one_line
 from keras_transformer.notations import json_of
 
 ERROR = "error"  # the column that says why a row has nothing in the others
@@ -154,11 +154,6 @@ def checked_line(line: str) -> str:
 def without_end(line: str) -> str:
     """Return a line without a carriage return at its end and a byte order mark at its beginning."""
     return line.removesuffix("\r").removeprefix("\ufeff")
-
-
-def on_one_line(text: str) -> str:
-    """Replace each line break inside a text by a space."""
-    return re.sub(r"[\r\n]+", " ", text)
 
 
 def field_of(value: Any) -> str:

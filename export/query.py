@@ -20,10 +20,10 @@ from keras_transformer.commands.console import (
     exit_codes,
     output_line,
     prepare_process,
-    quiet_imports,
     translate_lines,
 )
 from keras_transformer.commands.options import WithConfidence, WithScores
+from keras_transformer.imports import quiet_imports
 
 app = command_app()
 

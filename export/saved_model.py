@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from keras_transformer.commands.console import quiet_imports
 from keras_transformer.commands.options import Precision
 from keras_transformer.commands.signals import signals_raise
 from keras_transformer.confidence import calibration_of
+from keras_transformer.imports import quiet_imports
 from keras_transformer.run_folder import RunFolder
 
 from .job import ExportJob

@@ -16,13 +16,11 @@ import typer
 
 from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.commands.console import (
-    UNUSED_IN_TRANSLATION,
     CutLines,
     command_app,
     exit_codes,
     output_line,
     prepare_process,
-    quiet_imports,
     translate_lines,
 )
 from keras_transformer.commands.files import (
@@ -35,9 +33,10 @@ from keras_transformer.commands.files import (
     translate_files,
 )
 from keras_transformer.commands.options import BatchSize, WithConfidence, WithScores
+from keras_transformer.errors import ConfigError
 from keras_transformer.files import resolved, sha256_of_folder
+from keras_transformer.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.lite.folder import is_lite_folder
-from keras_transformer.model_config import ConfigError
 from keras_transformer.text.documents import DocumentTranslator
 
 from .versions import ExportError, find_version

@@ -17,13 +17,14 @@ Keras is imported already, all classes are registered with it, so that `keras.mo
 # ruff: noqa: F401
 import importlib
 import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names once more, for editors and type checkers
-    from keras_transformer.config import PRESETS, ConfigError, TransformerConfig, preset
+    from keras_transformer.config import PRESETS, TransformerConfig, preset
     from keras_transformer.datasets import dataset_from_pairs
     from keras_transformer.decoding.options import SearchOptions
-    from keras_transformer.errors import UserError
+    from keras_transformer.errors import ConfigError, UserError
     from keras_transformer.inference import Inference
     from keras_transformer.kinds import with_attention
     from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
@@ -65,10 +66,10 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.translator import Translator
 
 NAMES_OF = {
-    "config": ("PRESETS", "ConfigError", "TransformerConfig", "preset"),
+    "config": ("PRESETS", "TransformerConfig", "preset"),
     "datasets": ("dataset_from_pairs",),
     "decoding.options": ("SearchOptions",),
-    "errors": ("UserError",),
+    "errors": ("ConfigError", "UserError"),
     "inference": ("Inference",),
     "kinds": ("with_attention",),
     "layers.attention": ("MultiHeadAttention", "scaled_dot_product_attention"),
@@ -131,6 +132,13 @@ def _register_if_keras_is_imported() -> None:
     if "keras" in sys.modules:
         for module in REGISTERED:
             importlib.import_module(f"{__name__}.{module}")
+        model = importlib.import_module("keras_transformer.translation_model")
+        model.TranslationModel.presets = staticmethod(_presets)
+
+
+def _presets() -> ModuleType:
+    """Import what opens presets of every kind of model, when a model is first asked for one."""
+    return importlib.import_module("keras_transformer.presets")
 
 
 _register_if_keras_is_imported()

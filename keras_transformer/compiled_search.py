@@ -8,13 +8,16 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.decoding.freely import WithPhrases
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.decoding.options import ON, SearchOptions
 from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.search import search, search_with_phrases
 from keras_transformer.decoding.short_vocabulary import ShortlistTable
+from keras_transformer.errors import ConfigError
 from keras_transformer.prefixes import NO_PREFIX, Prefix, rules_of_prefixes
+from keras_transformer.shortlist.shortlist import Shortlist
 from keras_transformer.text.forbidden import Sequences, rule_of_forbidden
 from keras_transformer.text.required import Phrases, rule_of_required
+from keras_transformer.tokenizer import Tokenizer
 
 
 class SearchHow(NamedTuple):
@@ -83,3 +86,16 @@ def search_results(
         return tuple(WithPhrases.of(found))
     rules |= {"required": required, "word_edges": word_edges}
     return tuple(search_with_phrases(how.decoder, ids, how.options, rules, shortlist=how.shortlist))
+
+
+def table_for(options: SearchOptions, shortlist: Shortlist | None, tokenizer: Tokenizer) -> ShortlistTable | None:
+    """Return the shortlist for a search with these options; None if they do not ask for it.
+
+    Raises ConfigError if there is none, or if it is of another tokenizer.
+    """
+    if options.shortlist != ON:
+        return None
+    if shortlist is None:
+        raise ConfigError("shortlist is 'on', but no shortlist was given: give the Shortlist of the run.")
+    shortlist.check_tokenizer(tokenizer)
+    return ShortlistTable(shortlist.table(), shortlist.always)

@@ -10,6 +10,10 @@ class UserError(ValueError):
     """
 
 
+class ConfigError(UserError):
+    """A configuration that makes no sense; the message names the field, what was found and what is allowed."""
+
+
 class Interrupted(Exception):
     """Work that stopped before its end and continues when the same command is run again; the message says why.
 

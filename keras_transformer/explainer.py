@@ -10,14 +10,13 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.batching import list_of_lines
-from keras_transformer.config import ConfigError
+from keras_transformer.compiled_search import table_for
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions, check_coverage, check_options
 from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
-from keras_transformer.decoding.short_vocabulary import table_for
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS, Continuations, traced_search
-from keras_transformer.errors import UserError
+from keras_transformer.errors import ConfigError, UserError
 from keras_transformer.hypotheses import different_outputs, tokens_of
 from keras_transformer.kinds import config_of, incremental_decoder
 from keras_transformer.precision import in_precision

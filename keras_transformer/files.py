@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import os
 import pathlib
+import re
 import stat
 import sys
 import zipfile
@@ -135,6 +136,11 @@ def read_lines(stream: Iterable[bytes], name: str | os.PathLike) -> Iterator[str
     for number, line in enumerate(with_line_feeds(read_whole_lines(stream, name), name), start=1):
         text = line.removesuffix("\n").removesuffix("\r")
         yield text if number > 1 else text.removeprefix(BYTE_ORDER_MARK)
+
+
+def on_one_line(text: str) -> str:
+    """Replace each line break inside a text by a space."""
+    return re.sub(r"[\r\n]+", " ", text)
 
 
 def with_line_feeds(lines: Iterable[str], name: str | os.PathLike) -> Iterator[str]:

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
-from keras_transformer.errors import first_line_of
+from keras_transformer.errors import ConfigError, first_line_of
 from keras_transformer.files import write_atomically
-from keras_transformer.model_config import ConfigError
 from keras_transformer.notations import json_of, toml_of
 
 log = logging.getLogger("keras_transformer")

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.model_config import FIRST_KIND, KIND, BaseModelConfig, ConfigError, parse_json, read_config
+from keras_transformer.errors import ConfigError
+from keras_transformer.model_config import FIRST_KIND, KIND, BaseModelConfig, parse_json, read_config
+from keras_transformer.notations import REGISTERED_NAME
 from keras_transformer.recurrent.config import RecurrentConfig
-from keras_transformer.run_folder import REGISTERED_NAME
 
 if TYPE_CHECKING:
     import keras

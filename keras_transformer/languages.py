@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Iterable
 
-from keras_transformer.model_config import ConfigError
+from keras_transformer.errors import ConfigError
 
 log = logging.getLogger("keras_transformer")
 

@@ -5,7 +5,7 @@ import os
 import pathlib
 from typing import BinaryIO
 
-from keras_transformer.model_config import ConfigError
+from keras_transformer.errors import ConfigError
 
 
 def locked(path: pathlib.Path) -> BinaryIO:

@@ -6,16 +6,12 @@ import os
 import pathlib
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from keras_transformer.errors import UserError
+from keras_transformer.errors import ConfigError
 from keras_transformer.files import write_atomically
 from keras_transformer.notations import json_of
 
 KIND = "kind"  # the key of model.json that names the kind; a file without it is of the first kind there was
 FIRST_KIND = "transformer"
-
-
-class ConfigError(UserError):
-    """A configuration that makes no sense; the message names the field, what was found and what is allowed."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,6 +4,8 @@ import json
 import tomllib
 from typing import Any
 
+REGISTERED_NAME = "registered_name"  # the key that tells Keras' config.json from those of other libraries
+
 
 def json_of(text: str | bytes, **options: Any) -> Any:
     """Return what JSON says; `options` are those of `json.loads`. Raises ValueError if it is none.

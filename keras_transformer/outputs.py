@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from keras_transformer.errors import ConfigError
 from keras_transformer.inference import TEXT, TREES
-from keras_transformer.model_config import ConfigError
 from keras_transformer.parsing.written import parsed_sentences, with_trees
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.translation import Translation

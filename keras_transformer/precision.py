@@ -4,9 +4,9 @@ import logging
 
 import keras
 
+from keras_transformer.errors import ConfigError
 from keras_transformer.kinds import build_model
 from keras_transformer.machine import has_bfloat16_products
-from keras_transformer.model_config import ConfigError
 
 log = logging.getLogger("keras_transformer")
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_transformer.model_config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.normalization import SPACE
 from keras_transformer.sources import encoded_prefix, padded
 from keras_transformer.tokenizer import Tokenizer

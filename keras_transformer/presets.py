@@ -25,12 +25,13 @@ from collections.abc import Iterable
 import keras
 
 from keras_transformer.config import PRESETS
+from keras_transformer.errors import ConfigError
 from keras_transformer.files import write_atomically
 from keras_transformer.hub import download, is_on_hub
 from keras_transformer.inference import Inference
 from keras_transformer.kinds import build_model, config_of, kind_of, load_model_config
-from keras_transformer.model_config import ConfigError
-from keras_transformer.run_folder import REGISTERED_NAME, RunFolder, holds_preset
+from keras_transformer.notations import REGISTERED_NAME
+from keras_transformer.run_folder import RunFolder, holds_preset
 from keras_transformer.saved_run import check_finite, save_parts, save_weights, with_weights
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.translation_model import TranslationModel

@@ -3,15 +3,14 @@
 import os
 import pathlib
 
-from keras_transformer.errors import UserError
+from keras_transformer.errors import ConfigError, UserError
 from keras_transformer.files import resolved, sha256_of, write_atomically
 from keras_transformer.inference import Inference, inference_in_config
 from keras_transformer.lite.folder import is_lite_folder
-from keras_transformer.model_config import ConfigError
+from keras_transformer.notations import REGISTERED_NAME
 
 CHECKPOINTS = f"step-{8 * '[0-9]'}.npz"  # a pattern: one that was put aside has another name
 RUN_MODEL, PRESET_MODEL = "model.json", "config.json"  # which model it is, in a run and in a preset
-REGISTERED_NAME = "registered_name"  # the key that tells Keras' config.json from those of other libraries
 SAVED_MODEL = "saved_model.pb"  # what makes a folder a version of an export
 TOKENIZER_ASSETS = "assets/tokenizer"  # of a preset
 

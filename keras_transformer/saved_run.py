@@ -9,8 +9,7 @@ import keras
 import numpy as np
 
 from keras_transformer.batching import list_of_lines
-from keras_transformer.config import ConfigError
-from keras_transformer.errors import first_line_of
+from keras_transformer.errors import ConfigError, first_line_of
 from keras_transformer.files import write_atomically
 from keras_transformer.inference import Inference
 from keras_transformer.kinds import build_model, config_of, load_model_config

@@ -7,11 +7,10 @@ from collections.abc import Iterable
 import tensorflow as tf
 
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions, check_coverage
 from keras_transformer.decoding.scores import length_penalty as length_penalty_of
-from keras_transformer.errors import InputError
+from keras_transformer.errors import ConfigError, InputError
 from keras_transformer.kinds import config_of
 from keras_transformer.model import Transformer
 from keras_transformer.parallel import map_batches

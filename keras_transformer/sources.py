@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from keras_transformer.batching import BYTES_PER_TOKEN, LONGEST_SOURCE
-from keras_transformer.errors import InputError
-from keras_transformer.model_config import BaseModelConfig, ConfigError
+from keras_transformer.errors import ConfigError, InputError
+from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.normalization import is_blank
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS, PAD, UNK

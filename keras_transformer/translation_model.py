@@ -1,7 +1,6 @@
 """TranslationModel: what the Transformer and its ancestors have in common as Keras models."""
 
 import dataclasses
-import importlib
 import os
 from collections.abc import Callable
 from types import ModuleType
@@ -23,6 +22,7 @@ class TranslationModel(keras.Model):
     """
 
     config_class: ClassVar[type[BaseModelConfig]]
+    presets: ClassVar[Callable[[], ModuleType] | None] = None  # imports what opens presets; keras_transformer sets it
 
     @classmethod
     def check_config(cls, config: BaseModelConfig) -> None:
@@ -71,7 +71,7 @@ class TranslationModel(keras.Model):
         MarianMT model, on the Hugging Face hub. Raises UserError if it cannot be had, is damaged, or holds a model of
         another class.
         """
-        return presets().load_model(name, cls)
+        return cls._module_of_presets().load_model(name, cls)
 
     def save_to_preset(self, folder: str | os.PathLike) -> None:
         """Write the model as a preset in the layout of keras-hub, without a tokenizer: Translator writes one with it.
@@ -79,12 +79,13 @@ class TranslationModel(keras.Model):
         A preset that is there is overwritten. Raises ConfigError, before anything is written, if a run folder is there,
         or if a weight is quantized, NaN or infinite.
         """
-        presets().save_model(self, folder)
+        self._module_of_presets().save_model(self, folder)
 
-
-def presets() -> ModuleType:
-    """Return the module that opens presets of every kind of model: it imports all of them, and so this module."""
-    return importlib.import_module("keras_transformer.presets")
+    @classmethod
+    def _module_of_presets(cls) -> ModuleType:
+        if TranslationModel.presets is None:
+            raise ImportError(f"Presets need `import keras_transformer as kt` and kt.{cls.__name__}.")
+        return TranslationModel.presets()
 
 
 def config_in_clone(model: Any) -> dict[str, Any] | None:

@@ -9,13 +9,11 @@ import numpy as np
 
 from keras_transformer.aligner import Aligner
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
-from keras_transformer.compiled_search import Asked, CompiledSearch, SearchHow
+from keras_transformer.compiled_search import Asked, CompiledSearch, SearchHow, table_for
 from keras_transformer.confidence import Calibration, calibration_of, confidence_by
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import ON, RUN_OPTIONS, SearchOptions, check_coverage, check_options
 from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
-from keras_transformer.decoding.short_vocabulary import table_for
-from keras_transformer.errors import UserError
+from keras_transformer.errors import ConfigError, UserError
 from keras_transformer.files import sha256_of
 from keras_transformer.hypotheses import translations_in
 from keras_transformer.inference import Inference

@@ -19,7 +19,7 @@ from keras import ops
 
 from keras_transformer import masks
 from keras_transformer.commands.console import exit_codes, prepare_process
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.layers.embedding import SinusoidalPositions
 from keras_transformer.layers.masking import CausalSegmentMask, SegmentMask
 from keras_transformer.losses import token_losses, token_sums

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_imports
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process
 from keras_transformer.commands.options import BatchSize, RunName
 from keras_transformer.commands.runs import opened
 from keras_transformer.confidence import Bin, expected_calibration_error, fitted, reliability, score_per_token
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.files import sha256_of
+from keras_transformer.imports import quiet_imports
 from keras_transformer.outputs import outputs_of
 from keras_transformer.run_folder import RunFolder
 

@@ -20,15 +20,7 @@ from typing import Annotated
 import typer
 
 from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.commands.console import (
-    BATCHES_AT_ONCE,
-    CutLines,
-    command_app,
-    exit_codes,
-    on_one_line,
-    prepare_process,
-    quiet_imports,
-)
+from keras_transformer.commands.console import BATCHES_AT_ONCE, CutLines, command_app, exit_codes, prepare_process
 from keras_transformer.commands.options import (
     BatchSize,
     Ensemble,
@@ -40,7 +32,8 @@ from keras_transformer.commands.options import (
 from keras_transformer.commands.output_files import check_not_read, check_plain_text, check_replaced, check_writable
 from keras_transformer.commands.runs import opened, sums_of
 from keras_transformer.decoding.options import ON, SearchOptions
-from keras_transformer.files import behind_links, sha256_of, write_atomically
+from keras_transformer.files import behind_links, on_one_line, sha256_of, write_atomically
+from keras_transformer.imports import quiet_imports
 from keras_transformer.languages import tokenizer_of, warn_of_unspaced
 from keras_transformer.outputs import outputs_of
 from keras_transformer.run_folder import RunFolder

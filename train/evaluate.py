@@ -17,14 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.commands.console import (
-    command_app,
-    exit_codes,
-    on_one_line,
-    prepare_process,
-    quiet_imports,
-    standard_output,
-)
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process, standard_output
 from keras_transformer.commands.options import (
     BatchSize,
     Constrained,
@@ -42,9 +35,10 @@ from keras_transformer.commands.output_files import (
     is_same_file,
 )
 from keras_transformer.commands.runs import opened
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
-from keras_transformer.files import behind_links
+from keras_transformer.errors import ConfigError
+from keras_transformer.files import behind_links, on_one_line
+from keras_transformer.imports import quiet_imports
 from keras_transformer.outputs import Outputs, outputs_of
 from keras_transformer.run_folder import RunFolder
 

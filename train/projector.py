@@ -10,9 +10,10 @@ if __name__ == "__main__":
 
 from collections.abc import Sequence
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process, quiet_imports
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process
 from keras_transformer.commands.options import RunName
 from keras_transformer.commands.runs import opened
+from keras_transformer.imports import quiet_imports
 from keras_transformer.run_folder import RunFolder
 
 app = command_app()

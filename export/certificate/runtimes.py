@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
-from keras_transformer.commands.console import quiet_imports
+from keras_transformer.imports import quiet_imports
 from keras_transformer.notations import json_of
 from keras_transformer.translation import OUTPUTS, Translation, translations_of
 

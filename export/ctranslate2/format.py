@@ -4,9 +4,9 @@ import dataclasses
 import logging
 import pathlib
 
-from keras_transformer.commands.console import quiet_imports
 from keras_transformer.commands.signals import signals_raise
 from keras_transformer.files import resolved
+from keras_transformer.imports import quiet_imports
 
 from ..job import ExportJob, Quantization
 from ..versions import ExportError, refuse_existing, unfinished_version

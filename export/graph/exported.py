@@ -9,8 +9,8 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer inside the graph)
 
 from keras_transformer.batching import BATCH_SIZE, list_of_lines
-from keras_transformer.commands.console import quiet_imports
 from keras_transformer.errors import first_line_of
+from keras_transformer.imports import quiet_imports
 from keras_transformer.parallel import map_batches, tune_for_translation
 from keras_transformer.translation import OUTPUTS, Translation, translations_of
 

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.batching import BYTES_PER_TOKEN
+from keras_transformer.compiled_search import table_for
 from keras_transformer.confidence import Calibration
 from keras_transformer.decoding.forced import Forced, ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions, check_coverage
@@ -13,7 +14,7 @@ from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.decoding.scores import length_penalty as length_penalty_of
 from keras_transformer.decoding.search import search, search_with_phrases
-from keras_transformer.decoding.short_vocabulary import ShortlistTable, table_for
+from keras_transformer.decoding.short_vocabulary import ShortlistTable
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
 from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.shortlist.shortlist import Shortlist

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from keras_transformer.commands.console import quiet_imports
 from keras_transformer.commands.signals import signals_raise
 from keras_transformer.files import resolved
+from keras_transformer.imports import quiet_imports
 from keras_transformer.run_folder import RunFolder
 
 from ..job import ExportJob

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import keras
 
+from keras_transformer.compiled_search import table_for
 from keras_transformer.decoding.options import RUN_OPTIONS
-from keras_transformer.decoding.short_vocabulary import table_for
 from keras_transformer.files import write_atomically
 from keras_transformer.lite.folder import Description, LiteFolder
 from keras_transformer.lite.translator import LiteTranslator

@@ -1,12 +1,9 @@
 """What every command shares: its settings and exit codes, and lines of UTF-8 in and out."""
 
 import contextlib
-import gc
 import logging
 import os
-import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import BinaryIO, TextIO
 
@@ -14,7 +11,7 @@ import typer
 
 from keras_transformer.commands.arriving_lines import ArrivingLines
 from keras_transformer.errors import InputError, Interrupted, UserError, first_line_of
-from keras_transformer.files import read_lines, stderr_into
+from keras_transformer.files import on_one_line, read_lines
 from keras_transformer.translation import Translation
 
 log = logging.getLogger("keras_transformer")
@@ -22,7 +19,6 @@ log = logging.getLogger("keras_transformer")
 BATCHES_AT_ONCE = 25
 CUT_LINES_NAMED = 10  # at most, in a warning
 OUT_OF_MEMORY = ("MemoryError", "ResourceExhaustedError")  # of TensorFlow, which is not imported for it
-UNUSED_IN_TRANSLATION = ("jax", "matplotlib")  # TensorFlow and Keras import them if installed: two seconds for nothing
 WITH_TIME = "%(asctime)s %(message)s", "%H:%M:%S"  # of a log: the form of a line and of its time
 INTERRUPTED = 75  # the exit code EX_TEMPFAIL of sysexits.h: not finished; run the same command again
 
@@ -60,46 +56,6 @@ def progress_logged() -> Iterator[None]:
         root.setLevel(level)
         for handler, formatter in formatters:
             handler.setFormatter(formatter)
-
-
-@contextlib.contextmanager
-def quiet_imports(without: Sequence[str] = ()) -> Iterator[None]:
-    """Within, hide what native libraries print to stderr while they load, and collect no garbage.
-
-    No import finds the packages in `without`. Modules leave hardly any garbage, and looking for it takes a fifth of the
-    time of importing TensorFlow and Keras. If an exception is raised that does not name its cause, as UserError and
-    ModuleNotFoundError do, what was hidden is printed after all.
-
-    TensorFlow 2.21 prints lines at its import that no log level silences.
-    """
-    was_collecting = gc.isenabled()
-    gc.disable()
-    with tempfile.TemporaryFile() as held, unavailable(without):
-        try:
-            with stderr_into(held):
-                yield
-        except (UserError, ModuleNotFoundError):
-            raise
-        except Exception:  # any: it is raised again
-            held.seek(0)
-            os.write(2, held.read())
-            raise
-        finally:
-            gc.freeze()  # what was imported stays: later searches for garbage need not look at it
-            if was_collecting:
-                gc.enable()
-
-
-@contextlib.contextmanager
-def unavailable(packages: Sequence[str]) -> Iterator[None]:
-    """Within, no import finds these packages; those that are imported already stay."""
-    hidden = [name for name in packages if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # Python takes None, which its stubs do not know
-    try:
-        yield
-    finally:
-        for name in hidden:
-            del sys.modules[name]
 
 
 def command_app(**settings) -> typer.Typer:
@@ -254,8 +210,3 @@ def confidence_of(translation: Translation) -> float:
             "first, and then export the run again if this is an export."
         )
     return translation.confidence
-
-
-def on_one_line(text: str) -> str:
-    """Replace each line break inside a sentence by a space."""
-    return re.sub(r"[\r\n]+", " ", text)

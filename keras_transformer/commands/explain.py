@@ -10,19 +10,14 @@ from typing import Annotated
 
 import typer
 
-from keras_transformer.commands.console import (
-    UNUSED_IN_TRANSLATION,
-    command_app,
-    exit_codes,
-    prepare_process,
-    quiet_imports,
-)
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process
 from keras_transformer.commands.options import RunName, SearchArguments, TargetPrefix, takes_search_options
 from keras_transformer.commands.runs import opened
 from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.files import behind_links, resolved, write_atomically
 from keras_transformer.hub import is_on_hub
+from keras_transformer.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.outputs import outputs_of
 from keras_transformer.run_folder import RunFolder
 

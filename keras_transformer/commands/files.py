@@ -25,9 +25,8 @@ from keras_transformer.commands.options import in_place_of
 from keras_transformer.commands.output_files import check_plain_text
 from keras_transformer.commands.resumed_output import ResumedOutput, StandardOutput
 from keras_transformer.durations import duration
-from keras_transformer.errors import InputError
+from keras_transformer.errors import ConfigError, InputError
 from keras_transformer.files import behind_links, check_replaceable, read_lines
-from keras_transformer.model_config import ConfigError
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.formats import FORMATS, WITH_FIELDS
 from keras_transformer.text.formats.parts import Field, Part, TranslatedError

@@ -12,16 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keras_transformer.commands.console import (
-    UNUSED_IN_TRANSLATION,
-    command_app,
-    exit_codes,
-    prepare_process,
-    quiet_imports,
-)
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process
 from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.files import read_lines
 from keras_transformer.hub import download, is_on_hub
+from keras_transformer.imports import UNUSED_IN_TRANSLATION, quiet_imports
 
 if TYPE_CHECKING:  # it imports NumPy
     from keras_transformer.imported.model import ImportedModel

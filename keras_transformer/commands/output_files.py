@@ -4,7 +4,7 @@ import os
 import pathlib
 from collections.abc import Iterable
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.files import behind_links, resolved
 from keras_transformer.run_folder import RunFolder
 

@@ -2,9 +2,9 @@
 
 import pathlib
 
-from keras_transformer.commands.console import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.files import sha256_of
 from keras_transformer.hub import download, is_on_hub
+from keras_transformer.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.run_folder import RunFolder
 
 

@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE
-from keras_transformer.commands.console import (
-    UNUSED_IN_TRANSLATION,
-    command_app,
-    exit_codes,
-    prepare_process,
-    quiet_imports,
-    standard_output,
-)
+from keras_transformer.commands.console import command_app, exit_codes, prepare_process, standard_output
 from keras_transformer.commands.options import (
     BatchSize,
     MaxSourceTokens,
@@ -30,6 +23,7 @@ from keras_transformer.commands.runs import opened
 from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_lines
+from keras_transformer.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.outputs import outputs_of
 
 if TYPE_CHECKING:  # it imports TensorFlow

@@ -15,9 +15,8 @@ from keras_transformer.commands.options import RunName
 from keras_transformer.commands.runs import opened
 from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.decoding.options import ON
-from keras_transformer.errors import InputError
+from keras_transformer.errors import ConfigError, InputError
 from keras_transformer.files import unpacked_lines
-from keras_transformer.model_config import ConfigError
 from keras_transformer.outputs import outputs_of
 from keras_transformer.run_folder import RunFolder
 

@@ -5,8 +5,7 @@ import pathlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from keras_transformer.config import ConfigError
-from keras_transformer.errors import InputError
+from keras_transformer.errors import ConfigError, InputError
 from keras_transformer.files import read_lines
 
 if TYPE_CHECKING:

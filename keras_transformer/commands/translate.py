@@ -14,15 +14,12 @@ import typer
 
 from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.commands.console import (
-    UNUSED_IN_TRANSLATION,
     CutLines,
     command_app,
     confidence_of,
     exit_codes,
-    on_one_line,
     output_line,
     prepare_process,
-    quiet_imports,
     translate_lines,
 )
 from keras_transformer.commands.files import (
@@ -60,8 +57,9 @@ from keras_transformer.commands.runs import opened, sums_of
 from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.commands.target_prefixes import RequiredPhrases, TargetPrefixes
 from keras_transformer.decoding.options import ON, SearchOptions
-from keras_transformer.files import sha256_of
-from keras_transformer.model_config import ConfigError
+from keras_transformer.errors import ConfigError
+from keras_transformer.files import on_one_line, sha256_of
+from keras_transformer.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.outputs import outputs_of
 from keras_transformer.parsing.written import drawing
 from keras_transformer.run_folder import RunFolder

@@ -11,7 +11,8 @@ import numbers
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from keras_transformer.model_config import BaseModelConfig, ConfigError
+from keras_transformer.errors import ConfigError
+from keras_transformer.model_config import BaseModelConfig
 
 LONGEST_NGRAM = 8  # the largest no_repeat_ngram_size
 LONGEST_OUTPUT = 100_000  # tokens, more than any sentence has

@@ -17,13 +17,9 @@ from keras import ops
 
 from keras_transformer.decoding.ensemble import EnsembleDecoder
 from keras_transformer.decoding.gather import at_columns, rows_at
-from keras_transformer.decoding.options import ON, SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import Rules
 from keras_transformer.decoding.top_k import BLOCK_WIDTHS
-from keras_transformer.model_config import ConfigError
-from keras_transformer.shortlist.shortlist import Shortlist
-from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import PAD
 
 WIDTH = BLOCK_WIDTHS[0]  # of which the number of columns is a multiple, for `top_k`
@@ -36,19 +32,6 @@ class ShortlistTable(NamedTuple):
     lists: Any  # int32 (V, N): the target pieces of each source piece, then PAD
     always: Any  # int32 (any number,): pieces of every sentence, in order, the special ones first
     most: float = 0.25  # of the vocabulary; if static shapes need more columns, all pieces are columns
-
-
-def table_for(options: SearchOptions, shortlist: Shortlist | None, tokenizer: Tokenizer) -> ShortlistTable | None:
-    """Return the shortlist for a search with these options; None if they do not ask for it.
-
-    Raises ConfigError if there is none, or if it is of another tokenizer.
-    """
-    if options.shortlist != ON:
-        return None
-    if shortlist is None:
-        raise ConfigError("shortlist is 'on', but no shortlist was given: give the Shortlist of the run.")
-    shortlist.check_tokenizer(tokenizer)
-    return ShortlistTable(shortlist.table(), shortlist.always)
 
 
 class ShortVocabulary(NamedTuple):

@@ -8,8 +8,8 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.batching import list_of_lines
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import ATTENTIONS, ForcedDecoder
+from keras_transformer.errors import ConfigError
 from keras_transformer.sources import encoded_lines, padded
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import BOS

@@ -14,10 +14,9 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.bleu import CHRF, Scores, raw_bleu, score
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import ATTENTIONS
 from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import UserError
+from keras_transformer.errors import ConfigError, UserError
 from keras_transformer.inspection.attention import AttentionReader, head_measures
 from keras_transformer.inspection.log_folder import LogFolder
 from keras_transformer.inspection.markdown import escaped

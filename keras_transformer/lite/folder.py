@@ -6,8 +6,8 @@ import pathlib
 from typing import Any, NamedTuple
 
 from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
+from keras_transformer.errors import ConfigError
 from keras_transformer.files import write_atomically
-from keras_transformer.model_config import ConfigError
 from keras_transformer.notations import json_of
 
 DESCRIPTION = "litert.json"

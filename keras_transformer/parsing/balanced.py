@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from keras import ops
 
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import ON, SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import select_hypotheses
+from keras_transformer.errors import ConfigError
 from keras_transformer.normalization import SPACE
 from keras_transformer.parsing.linear import is_closing, is_leaf, is_opening
 from keras_transformer.tokens import EOS, PAD

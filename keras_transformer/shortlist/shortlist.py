@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_transformer.decoding.options import ON, SearchOptions, check_options
+from keras_transformer.errors import ConfigError
 from keras_transformer.files import DAMAGED_ARCHIVE, write_atomically
-from keras_transformer.model_config import ConfigError
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.shortlist.lexicon import Lexicon
 from keras_transformer.tokenizer import Tokenizer

@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.languages import UNSPACED_CHARACTER
 
 ALWAYS_THERE = 10  # characters that are added to both sides: ratios of short sentences say little

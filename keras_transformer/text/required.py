@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_transformer.batching import list_of_lines
-from keras_transformer.errors import InputError
-from keras_transformer.model_config import ConfigError
+from keras_transformer.errors import ConfigError, InputError
 from keras_transformer.normalization import SPACE, SPACES, is_blank
 from keras_transformer.prefixes import GUARD
 from keras_transformer.text.glossary import Glossary

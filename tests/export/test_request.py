@@ -8,9 +8,9 @@ import tensorflow as tf
 
 from export.graph.request import FORBIDDEN, PREFIX, REQUIRED, agreeing, checked, inputs_of, of_each_line, signature
 from keras_transformer.batching import LONGEST_SOURCE
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import LAWS, SearchOptions
 from keras_transformer.decoding.options import OPTIONS as TABLE
+from keras_transformer.errors import ConfigError
 from tests.support.places import ROOT
 
 PAGE = ROOT / "docs" / "serving.md"

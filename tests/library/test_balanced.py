@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import ForcedDecoder
 from keras_transformer.decoding.options import OPTIONS as TABLE
 from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.search import search
 from keras_transformer.decoding.step import IncrementalDecoder
+from keras_transformer.errors import ConfigError
 from keras_transformer.parsing.balanced import DEEPEST, TreeDecoder
 from keras_transformer.parsing.linear import is_tree
 from keras_transformer.tokens import EOS, PAD

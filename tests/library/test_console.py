@@ -17,8 +17,10 @@ import typer
 
 from keras_transformer.batching import batches_by_length, list_of_lines
 from keras_transformer.commands import console
-from keras_transformer.commands.console import CutLines, exit_codes, groups, on_one_line, output_line, quiet_imports
+from keras_transformer.commands.console import CutLines, exit_codes, groups, output_line
 from keras_transformer.errors import InputError, UserError, first_line_of
+from keras_transformer.files import on_one_line
+from keras_transformer.imports import quiet_imports
 from keras_transformer.translation import Translation
 from tests.support.processes import python
 

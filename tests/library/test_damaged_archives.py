@@ -8,9 +8,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from keras_transformer.config import ConfigError
 from keras_transformer.doctor.finding import MISSING
 from keras_transformer.doctor.runs import newest_checkpoint
+from keras_transformer.errors import ConfigError
 from keras_transformer.files import DAMAGED_ARCHIVE
 from keras_transformer.pair_tokenizer import MEMBERS, _parts
 from keras_transformer.run_folder import RunFolder

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from export.graph.served_graph import ServedGraph
-from keras_transformer.config import ConfigError, TransformerConfig
+from keras_transformer.config import TransformerConfig
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.search import search
 from keras_transformer.decoding.step import IncrementalDecoder
+from keras_transformer.errors import ConfigError
 from keras_transformer.explainer import Explainer
 from keras_transformer.inspection.attention import AttentionReader, head_measures
 from keras_transformer.inspection.residual_stream import ResidualStream

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from export.graph.served_graph import ServedGraph
-from keras_transformer.config import ConfigError, TransformerConfig
+from keras_transformer.config import TransformerConfig
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.errors import ConfigError
 from keras_transformer.explainer import Explainer
 from keras_transformer.layers import RestrictedSelfAttention, SegmentConvolution, SublayerBlock
 from keras_transformer.model import Transformer, with_attention

@@ -14,12 +14,11 @@ from keras import ops
 import keras_transformer.commands.translate
 import train.distil
 import train.evaluate
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.ensemble import EnsembleDecoder
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.search import search
 from keras_transformer.decoding.step import IncrementalDecoder
-from keras_transformer.errors import UserError
+from keras_transformer.errors import ConfigError, UserError
 from keras_transformer.inference import Inference
 from keras_transformer.kinds import build_model, incremental_decoder, joint_decoder
 from keras_transformer.recurrent.config import RecurrentConfig

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from export.graph.served_graph import ServedGraph
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.trace import EXPLAINED_TOKENS
-from keras_transformer.errors import InputError, UserError
+from keras_transformer.errors import ConfigError, InputError, UserError
 from keras_transformer.explainer import Explainer
 from keras_transformer.inference import Inference
 from keras_transformer.model import Transformer

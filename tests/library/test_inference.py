@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.inference import Inference, inference_in_config
 from keras_transformer.run_folder import RunFolder
 

@@ -7,7 +7,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.config import ConfigError, TransformerConfig
+from keras_transformer.config import TransformerConfig
+from keras_transformer.errors import ConfigError
 from keras_transformer.kinds import build_model, config_of, incremental_decoder, load_model_config, with_attention
 from keras_transformer.recurrent.config import ATTENTIONS, FED, RecurrentConfig
 from tests.support.models import SMALL, as_numpy, batch_of, normal, randomise

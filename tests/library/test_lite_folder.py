@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.lite.folder import Description, Room
 
 ROOMS = (Room(1, 64), Room(1, 32, 12), Room(8, 32, 12))

@@ -5,7 +5,7 @@ import types
 import pytest
 import sentencepiece
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.graph_tokenizer import graph_tokenizer
 from keras_transformer.samples import Sample
 from keras_transformer.tokenizer import SPECIAL_IDS, Tokenizer, TokenizerError, train_tokenizer

@@ -15,7 +15,7 @@ from keras_transformer.commands.output_files import (
     check_replaced,
     check_writable,
 )
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.translator import Translator
 from tests.support.capital_runs import capital_run, translate
 from tests.support.commands import assert_one_sentence, invoke

@@ -8,8 +8,8 @@ import export.__main__
 from export.saved_model import SavedModel
 from keras_transformer.commands import translate as command
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.errors import ConfigError
 from keras_transformer.inference import Inference
-from keras_transformer.model_config import ConfigError
 from keras_transformer.outputs import outputs_of
 from keras_transformer.parsing.written import drawing, with_trees
 from keras_transformer.translation import Translation

@@ -9,9 +9,8 @@ import pytest
 from matplotlib import colormaps
 from PIL import Image
 
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import ATTENTIONS
-from keras_transformer.errors import InputError
+from keras_transformer.errors import ConfigError, InputError
 from keras_transformer.inspection.attention import LONGEST, AttentionReader, PairAttention, head_measures
 from keras_transformer.inspection.event_file import EventFile
 from keras_transformer.inspection.pictures import (

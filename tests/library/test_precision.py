@@ -5,8 +5,8 @@ import pathlib
 import numpy as np
 import pytest
 
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.errors import ConfigError
 from keras_transformer.model import Transformer
 from keras_transformer.precision import in_precision
 from keras_transformer.translator import Translator

@@ -6,9 +6,8 @@ import pytest
 from keras_transformer.batching import LONGEST_SOURCE
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import InputError
+from keras_transformer.errors import ConfigError, InputError
 from keras_transformer.model import Transformer
-from keras_transformer.model_config import ConfigError
 from keras_transformer.normalization import SPACE
 from keras_transformer.prefixes import NO_ENDING, Prefix, PrefixReader, rules_of_prefixes
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer

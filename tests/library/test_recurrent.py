@@ -8,11 +8,11 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import ForcedDecoder
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import LEAST_COVERED
 from keras_transformer.decoding.search import search
+from keras_transformer.errors import ConfigError
 from keras_transformer.inspection.residual_stream import ResidualStream
 from keras_transformer.kinds import build_model, incremental_decoder, with_attention
 from keras_transformer.losses import token_sums

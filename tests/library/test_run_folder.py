@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from keras_transformer.model_config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.presets import folder_to_save
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run, load_runs

@@ -11,7 +11,7 @@ import pytest
 
 import keras_transformer as kt
 from keras_transformer import saved_run
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.explainer import Explainer
 from keras_transformer.files import write_atomically
 from keras_transformer.model import Transformer, with_attention

@@ -9,10 +9,9 @@ import pytest
 
 from export.graph.served_graph import ServedGraph
 from keras_transformer.commands.score import app, columns_of
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.forced import Forced
 from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import InputError
+from keras_transformer.errors import ConfigError, InputError
 from keras_transformer.explainer import Explainer
 from keras_transformer.inference import Inference
 from keras_transformer.kinds import build_model

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import LONGEST_OUTPUT, OPTIONS, SearchOptions
 from keras_transformer.decoding.scores import LEAST_COVERED, NEVER, UNFINISHED
 from keras_transformer.decoding.search import search, start_search
 from keras_transformer.decoding.step import IncrementalDecoder
+from keras_transformer.errors import ConfigError
 from keras_transformer.model import Transformer, with_attention
 from keras_transformer.tokens import BOS, EOS, PAD
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources

@@ -6,10 +6,9 @@ import math
 import pytest
 from keras import ops
 
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import OPTIONS, SearchOptions, checked
 from keras_transformer.decoding.rules import OF_SEARCH, rules_of
-from keras_transformer.errors import InputError
+from keras_transformer.errors import ConfigError, InputError
 from keras_transformer.explainer import Explainer
 from keras_transformer.translator import Translator
 from tests.support.searches import OTHER_VALUES

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
+from keras_transformer.compiled_search import table_for
 from keras_transformer.config import TransformerConfig
 from keras_transformer.decoding import short_vocabulary as module
 from keras_transformer.decoding.ensemble import EnsembleDecoder
@@ -21,11 +22,10 @@ from keras_transformer.decoding.short_vocabulary import (
     numbers_in,
     over_columns,
     short_vocabulary,
-    table_for,
 )
 from keras_transformer.decoding.trace import traced_search
+from keras_transformer.errors import ConfigError
 from keras_transformer.kinds import build_model, incremental_decoder
-from keras_transformer.model_config import ConfigError
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.shortlist.lexicon import Lexicon
 from keras_transformer.shortlist.shortlist import Shortlist, build

@@ -10,8 +10,8 @@ import pytest
 
 from keras_transformer.commands import shortlist as command
 from keras_transformer.commands.translate import app as translate
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.errors import ConfigError
 from keras_transformer.inference import Inference
 from keras_transformer.parsing.balanced import check_rules
 from keras_transformer.run_folder import RunFolder

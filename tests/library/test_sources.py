@@ -6,8 +6,8 @@ import types
 import numpy as np
 import pytest
 
-from keras_transformer.config import ConfigError, TransformerConfig
-from keras_transformer.errors import InputError
+from keras_transformer.config import TransformerConfig
+from keras_transformer.errors import ConfigError, InputError
 from keras_transformer.sources import (
     LONGEST_SOURCE,
     check_batch_size,

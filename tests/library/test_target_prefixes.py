@@ -4,9 +4,8 @@ import pytest
 
 from keras_transformer.commands.target_prefixes import TargetPrefixes
 from keras_transformer.commands.translate import app
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import InputError
+from keras_transformer.errors import ConfigError, InputError
 from keras_transformer.translator import Translator
 from tests.support.commands import invoke
 

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.kinds import CONFIGS as CONFIG_CLASSES
 from keras_transformer.kinds import build_model, config_of, incremental_decoder, kind_of, with_attention
 from keras_transformer.layers import masking

@@ -9,11 +9,10 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer import compiled_search, parallel
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER
 from keras_transformer.decoding.state import Hypotheses
-from keras_transformer.errors import InputError, UserError
+from keras_transformer.errors import ConfigError, InputError, UserError
 from keras_transformer.explainer import Explainer
 from keras_transformer.model import Transformer
 from keras_transformer.saved_run import load_run

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.tokens import EOS, UNK
 from train.config.augmentation import AugmentationConfig

@@ -5,7 +5,7 @@ import collections
 import pytest
 
 from keras_transformer.bleu import RAW_BLEU, raw_bleu, score, tokenised_bleu
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.samples import Sample
 from train.config.sources.files import FilesData
 from train.data.corpus import WHOLE_TEXT, CorpusError, Split

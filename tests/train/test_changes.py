@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from keras_transformer.config import ConfigError, TransformerConfig
+from keras_transformer.config import TransformerConfig
+from keras_transformer.errors import ConfigError
 from keras_transformer.inference import Inference
 from keras_transformer.run_folder import RunFolder
 from train.config.run import load_config

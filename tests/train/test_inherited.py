@@ -2,8 +2,9 @@
 
 import pytest
 
-from keras_transformer.config import ConfigError, TransformerConfig, base
+from keras_transformer.config import TransformerConfig, base
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.errors import ConfigError
 from keras_transformer.inference import Inference
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.run_folder import RunFolder

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.run_folder import RunFolder
 from tests.support.processes import start_python
 from train.record.lock import check_can_be_created, run_folder_of, run_folder_to_read, run_lock

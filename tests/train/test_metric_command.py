@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.samples import Sample
 from train.scoring.metric_command import LONGEST_SHOWN, MetricCommand, MetricError, ProgramScore, shortened
 

@@ -11,8 +11,8 @@ import pytest
 import train.__main__
 import train.evaluate
 from keras_transformer.commands import translate as command
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.errors import ConfigError
 from keras_transformer.samples import Sample
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator

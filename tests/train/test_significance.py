@@ -6,8 +6,8 @@ import pytest
 import sacrebleu
 
 from keras_transformer.bleu import CHRF, LOWER_BLEU, RAW_BLEU, tokenised_bleu
-from keras_transformer.commands.console import on_one_line
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
+from keras_transformer.files import on_one_line
 from tests.support.processes import python
 from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
 from train.scoring import significance

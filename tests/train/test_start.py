@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import train.__main__
-from keras_transformer.config import ConfigError, TransformerConfig
+from keras_transformer.config import TransformerConfig
+from keras_transformer.errors import ConfigError
 from keras_transformer.layers.embedding import TokenEmbedding
 from keras_transformer.model import Transformer
 from keras_transformer.run_folder import RunFolder

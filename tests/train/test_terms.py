@@ -6,7 +6,7 @@ from concurrent.futures import CancelledError
 import numpy as np
 import pytest
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.text.placeholders import SYMBOL, symbols_of
 from keras_transformer.text.terms import SHOWN, has_terms, without_terms
 from keras_transformer.tokenizer import Tokenizer, train_tokenizer

@@ -10,7 +10,7 @@ import types
 import numpy as np
 import pytest
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.run_folder import RunFolder
 from tests.support.training import copying_pairs
 from train.config.sources.files import FilesData

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from keras_transformer import tokenizer as tokenizers
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.tokenizer import Tokenizer, TokenizerError
 from tests.support.segmentation import drawn_by

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pydantic
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.inference import TREES
 
 from .data import DataSection

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 import pydantic
 import tomli_w
 
-from keras_transformer.config import ConfigError
 from keras_transformer.decoding.options import check_coverage
+from keras_transformer.errors import ConfigError
 from keras_transformer.inference import TREES
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.notations import toml_of

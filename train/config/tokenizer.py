@@ -5,7 +5,7 @@ from typing import Annotated
 
 import pydantic
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.normalization import NFC, NORMALIZATIONS
 from keras_transformer.text.placeholders import MOST_PLACEHOLDERS
 

@@ -6,8 +6,7 @@ import pathlib
 import zlib
 from collections.abc import Iterator
 
-from keras_transformer.config import ConfigError
-from keras_transformer.errors import InputError
+from keras_transformer.errors import ConfigError, InputError
 from keras_transformer.files import packer_of, read_lines, resolved
 from keras_transformer.normalization import is_blank
 

@@ -6,7 +6,7 @@ from concurrent.futures import CancelledError
 
 import numpy as np
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.text.placeholders import placeholders_in, symbol_of
 from keras_transformer.text.placing import WORD
 from keras_transformer.text.spans import KINDS, TAGS, Protection, Span

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import numpy as np
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.files import write_atomically
 from keras_transformer.tokenizer import Tokenizer
 

@@ -6,7 +6,7 @@ from concurrent.futures import CancelledError
 
 import numpy as np
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.text.terms import AFTER, BEFORE, with_terms
 from keras_transformer.tokenizer import Tokenizer
 from keras_transformer.tokens import EOS, UNK

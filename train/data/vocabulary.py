@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.files import resolved, write_atomically
 from keras_transformer.pair_tokenizer import open_tokenizer
 from keras_transformer.run_folder import RunFolder

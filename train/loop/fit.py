@@ -9,9 +9,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_transformer.config import ConfigError
 from keras_transformer.durations import duration
-from keras_transformer.errors import Interrupted, first_line_of
+from keras_transformer.errors import ConfigError, Interrupted, first_line_of
 from keras_transformer.inspection.callbacks import Inspection
 from keras_transformer.run_folder import RunFolder
 

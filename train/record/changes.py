@@ -6,9 +6,9 @@ import logging
 import pathlib
 from typing import Any
 
-from keras_transformer.config import ConfigError, TransformerConfig
+from keras_transformer.config import TransformerConfig
 from keras_transformer.decoding.options import RUN_OPTIONS
-from keras_transformer.errors import first_line_of
+from keras_transformer.errors import ConfigError, first_line_of
 from keras_transformer.files import resolved, write_atomically
 from keras_transformer.inference import TREES, Inference
 from keras_transformer.kinds import load_model_config

@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.run_folder import RunFolder
 
 from ..workers.tf_config import Worker

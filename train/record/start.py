@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.layers import TokenEmbedding
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.saved_run import load_run

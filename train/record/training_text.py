@@ -7,7 +7,7 @@ import logging
 import pathlib
 from typing import Any
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.files import write_atomically
 from keras_transformer.notations import json_of
 from keras_transformer.run_folder import RunFolder

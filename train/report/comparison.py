@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_transformer.config import ConfigError
-from keras_transformer.errors import InputError
+from keras_transformer.errors import ConfigError, InputError
 from keras_transformer.files import DAMAGED_ARCHIVE
 from keras_transformer.notations import json_of
 from keras_transformer.run_folder import CHECKPOINTS, RunFolder

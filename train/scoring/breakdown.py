@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import sacrebleu
 
 from keras_transformer.bleu import CHRF, RAW_BLEU, Measure, Score, score_by
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.languages import tokenizer_of
 from keras_transformer.samples import Sample
 

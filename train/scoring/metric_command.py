@@ -11,9 +11,8 @@ import tempfile
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from keras_transformer.commands.console import on_one_line
-from keras_transformer.config import ConfigError
-from keras_transformer.errors import UserError
+from keras_transformer.errors import ConfigError, UserError
+from keras_transformer.files import on_one_line
 from keras_transformer.notations import json_of
 from keras_transformer.samples import Sample
 

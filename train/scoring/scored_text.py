@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 from keras_transformer.bleu import Scores, tokenised_bleu
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.run_folder import RunFolder
 from keras_transformer.samples import Sample
 from keras_transformer.tokenizer import Tokenizer

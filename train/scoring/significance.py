@@ -9,8 +9,8 @@ import sacrebleu
 from sacrebleu.significance import PairedTest, Result
 
 from keras_transformer.bleu import MOST_RESAMPLED, RESAMPLES, Measure, affordable
-from keras_transformer.commands.console import on_one_line
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
+from keras_transformer.files import on_one_line
 
 from .tables import Table
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import keras
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.kinds import build_model
 from keras_transformer.model_config import BaseModelConfig
 

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from keras_transformer.config import ConfigError
+from keras_transformer.errors import ConfigError
 from keras_transformer.notations import json_of
 
 EXPECTED = (

@@ -4,9 +4,8 @@ import pathlib
 from collections.abc import Iterator
 from types import ModuleType
 
-from keras_transformer.commands.console import on_one_line
 from keras_transformer.errors import first_line_of
-from keras_transformer.files import resolved
+from keras_transformer.files import on_one_line, resolved
 
 from ...config.sources.tfds import TfdsData
 from ..corpus import Corpus, CorpusError, Pair, Split
