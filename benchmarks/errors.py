@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
 
 
 class BenchmarkError(UserError):

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from keras_transformer.commands.console import exit_codes, prepare_process
-from keras_transformer.imports import quiet_imports
+from keras_transformer.ground.imports import quiet_imports
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 DATA = pathlib.Path(__file__).parents[1] / "tests/data/marian"
@@ -49,10 +49,10 @@ def main(
 
 def compare(decoder: str, name: str, is_paper: bool) -> Row:
     """Import a model, score the pairs and translate the lines."""
-    from keras_transformer.decoding.options import SearchOptions
-    from keras_transformer.imported.folder import import_folder
-    from keras_transformer.scorer import Scorer
-    from keras_transformer.translator import Translator
+    from keras_transformer.models.imported.folder import import_folder
+    from keras_transformer.search.options import SearchOptions
+    from keras_transformer.translation.scorer import Scorer
+    from keras_transformer.translation.translator import Translator
 
     model = import_folder(DATA / f"{name}.npz")
     if is_paper:

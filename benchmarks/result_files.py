@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
-from keras_transformer.files import behind_links, write_atomically
+from keras_transformer.ground.files import behind_links, write_atomically
 
 RESULTS = pathlib.Path(__file__).parent / "results"
 

@@ -13,9 +13,9 @@ from typing import Annotated
 
 import typer
 
-from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process
 from keras_transformer.commands.options import BatchSize, GlossaryFile, KeepFile, Protect
+from keras_transformer.pieces.batching import BATCH_SIZE
 from keras_transformer.text.cleaning import DUPLICATES, known_scripts
 from keras_transformer.text.spans import Protection
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from keras_transformer.errors import UserError, first_line_of
-from keras_transformer.translation import Translation
+from keras_transformer.ground.errors import UserError, first_line_of
+from keras_transformer.pieces.translation import Translation
 
 from .errors import ClusterError
 
@@ -34,7 +34,9 @@ class GraphEngine:
         import tensorflow as tf
         import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer inside the graph)
 
-        tf.config.optimizer.set_experimental_options({"remapping": False})  # keras_transformer/parallel.py says why
+        tf.config.optimizer.set_experimental_options(
+            {"remapping": False}
+        )  # keras_transformer/translation/parallel.py says why
         with contextlib.suppress(RuntimeError):  # a process that has computed before, as in tests, keeps its threads
             tf.config.threading.set_intra_op_parallelism_threads(1)
             tf.config.threading.set_inter_op_parallelism_threads(threads)

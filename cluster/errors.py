@@ -3,7 +3,7 @@
 import re
 import sys
 
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
 
 NAMED = re.compile(r"^(?:Caused by: )?(?:[\w.$]+\.)?(\w*(?:Error|Exception)\w*: .+)$", re.MULTILINE)
 

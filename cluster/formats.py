@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
-from keras_transformer.batching import SURROGATE
-from keras_transformer.files import on_one_line
-from keras_transformer.notations import json_of
+from keras_transformer.ground.files import on_one_line
+from keras_transformer.ground.notations import json_of
+from keras_transformer.pieces.batching import SURROGATE
 
 ERROR = "error"  # the column that says why a row has nothing in the others
 LOST = "\ufffd"  # what stands for bytes that are no UTF-8; alone on a line of text, for a line with an error

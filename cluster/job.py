@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from keras_transformer.commands.signals import handling
-from keras_transformer.errors import Interrupted
-from keras_transformer.files import sha256_of_folder
-from keras_transformer.lite.folder import is_lite_folder
+from keras_transformer.ground.errors import Interrupted
+from keras_transformer.ground.files import sha256_of_folder
+from keras_transformer.runs.lite_folder import is_lite_folder
 
 from .corpora import Lines, Tables, corpus_of
 from .duplicates import MarkedRows, marked

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 from keras_transformer.commands.options import in_place_of, type_of
-from keras_transformer.decoding.options import OPTIONS
+from keras_transformer.search.options import OPTIONS
 
 Export = Annotated[
     pathlib.Path,

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from keras_transformer.batching import batches_by_length, why_no_text
+from keras_transformer.pieces.batching import batches_by_length, why_no_text
 
 from .engines import Outputs, Refused, opened
 from .formats import Format, RowError

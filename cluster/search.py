@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from keras_transformer.errors import InputError
-from keras_transformer.normalization import is_blank
+from keras_transformer.ground.errors import InputError
+from keras_transformer.pieces.normalization import is_blank
+from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.placeholders import placeholders_in, placeholders_known
 from keras_transformer.text.placing import Alignment, alignment_of
 from keras_transformer.text.protected import Abilities, translate_protected
 from keras_transformer.text.spans import Protection
-from keras_transformer.translation import Translation
 
 from .engines import Engine, GraphEngine, LiteEngine, Refused
 from .errors import ClusterError

@@ -5,9 +5,9 @@ import pathlib
 import zipfile
 
 import keras_transformer
-from keras_transformer.files import files_in
-from keras_transformer.lite.folder import is_lite_folder
-from keras_transformer.run_folder import SAVED_MODEL, refuse_run
+from keras_transformer.ground.files import files_in
+from keras_transformer.runs.lite_folder import is_lite_folder
+from keras_transformer.runs.run_folder import SAVED_MODEL, refuse_run
 
 from .errors import ClusterError
 

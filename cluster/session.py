@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from keras_transformer.machine import processor_cores
+from keras_transformer.ground.machine import processor_cores
 
 from .checks import check_java, check_master
 from .engines import EXPORT

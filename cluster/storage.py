@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from keras_transformer.notations import json_of
+from keras_transformer.ground.notations import json_of
 
 from .errors import ClusterError
 

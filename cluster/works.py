@@ -5,9 +5,9 @@ import importlib.util
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.cleaning import DUPLICATE, DUPLICATES, Cleaner, detector
 from keras_transformer.text.spans import Protection
-from keras_transformer.translation import Translation
 
 from .engines import Engine, Outputs
 from .errors import ClusterError

@@ -15,7 +15,6 @@ from typing import Annotated
 
 import typer
 
-from keras_transformer.batching import LONGEST_SOURCE
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process
 from keras_transformer.commands.options import (
     MaxSourceTokens,
@@ -24,8 +23,9 @@ from keras_transformer.commands.options import (
     takes_search_options,
 )
 from keras_transformer.commands.runs import opened
-from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.pieces.batching import LONGEST_SOURCE
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
 
 from .formats import FormatArguments, takes_format
 from .job import MOST_SENTENCES, ExportJob

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol
 
 import typer
 
-from keras_transformer.decoding.options import OFF, SearchOptions
-from keras_transformer.files import read_lines
-from keras_transformer.normalization import is_blank
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.files import read_lines
+from keras_transformer.pieces.normalization import is_blank
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import OFF, SearchOptions
 
 from .versions import ExportError
 
 if TYPE_CHECKING:  # it takes seconds to import
     import keras
 
+    from keras_transformer.pieces.tokenizer import Tokenizer
     from keras_transformer.shortlist.shortlist import Shortlist
-    from keras_transformer.tokenizer import Tokenizer
 
 MOST_SENTENCES = 500  # to compare on
 
@@ -51,7 +51,7 @@ class ExportJob(NamedTuple):
         """
         import tensorflow as tf
 
-        from keras_transformer.saved_run import load_run
+        from keras_transformer.runs.saved_run import load_run
 
         tf.config.experimental.enable_tensor_float_32_execution(False)
         return load_run(self.run)

@@ -12,7 +12,7 @@ import sys
 import urllib.parse
 from collections.abc import Sequence
 
-from keras_transformer.errors import first_line_of
+from keras_transformer.ground.errors import first_line_of
 
 SECONDS = 5.0  # for an answer, at most
 

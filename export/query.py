@@ -23,7 +23,7 @@ from keras_transformer.commands.console import (
     translate_lines,
 )
 from keras_transformer.commands.options import WithConfidence, WithScores
-from keras_transformer.imports import quiet_imports
+from keras_transformer.ground.imports import quiet_imports
 
 app = command_app()
 

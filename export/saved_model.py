@@ -9,9 +9,9 @@ import typer
 
 from keras_transformer.commands.options import Precision
 from keras_transformer.commands.signals import signals_raise
-from keras_transformer.confidence import calibration_of
-from keras_transformer.imports import quiet_imports
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.imports import quiet_imports
+from keras_transformer.runs.confidence import calibration_of
+from keras_transformer.runs.run_folder import RunFolder
 
 from .job import ExportJob
 from .versions import INFERENCE, LITERT, ExportError, publish, refuse_version, unfinished_version
@@ -53,8 +53,8 @@ class SavedModel:
         refuse_version(job.folder)
         with quiet_imports():
             from keras_transformer.lite.translator import require_litert
-            from keras_transformer.precision import in_precision
-            from keras_transformer.translator import Translator
+            from keras_transformer.translation.precision import in_precision
+            from keras_transformer.translation.translator import Translator
 
             from .certificate.certificate import certify, summary
             from .graph.operations import refuse_xla

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process
-from keras_transformer.imports import UNUSED_IN_TRANSLATION, quiet_imports
+from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
 
 from .server.options import ServerOptions
 from .versions import ExportError, find_version

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.commands.console import (
     CutLines,
     command_app,
@@ -33,10 +32,11 @@ from keras_transformer.commands.files import (
     translate_files,
 )
 from keras_transformer.commands.options import BatchSize, WithConfidence, WithScores
-from keras_transformer.errors import ConfigError
-from keras_transformer.files import resolved, sha256_of_folder
-from keras_transformer.imports import UNUSED_IN_TRANSLATION, quiet_imports
-from keras_transformer.lite.folder import is_lite_folder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import resolved, sha256_of_folder
+from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
+from keras_transformer.pieces.batching import BATCH_SIZE
+from keras_transformer.runs.lite_folder import is_lite_folder
 from keras_transformer.text.documents import DocumentTranslator
 
 from .versions import ExportError, find_version

@@ -10,8 +10,8 @@ import time
 import uuid
 from collections.abc import Iterator
 
-from keras_transformer.errors import UserError
-from keras_transformer.lite.folder import is_lite_folder
+from keras_transformer.ground.errors import UserError
+from keras_transformer.runs.lite_folder import is_lite_folder
 
 SAVED_MODEL = "saved_model.pb"  # what makes a folder a version
 HIGHEST = 2**63 - 1  # the highest version that the messages of TensorFlow Serving can hold
@@ -61,7 +61,7 @@ def find_version(folder: str | os.PathLike) -> pathlib.Path:
         return folder
     complete = [path for path in numbered_versions(folder).values() if is_version(path)]
     if not complete:
-        from keras_transformer.run_folder import refuse_run  # not needed to translate
+        from keras_transformer.runs.run_folder import refuse_run  # not needed to translate
 
         refuse_run(folder, ExportError)
         if is_lite_folder(folder):

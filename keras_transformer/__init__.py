@@ -22,11 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.config import PRESETS, TransformerConfig, preset
-    from keras_transformer.datasets import dataset_from_pairs
-    from keras_transformer.decoding.options import SearchOptions
-    from keras_transformer.errors import ConfigError, UserError
-    from keras_transformer.inference import Inference
-    from keras_transformer.kinds import with_attention
+    from keras_transformer.ground.errors import ConfigError, UserError
     from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
     from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock, PostNormResidual, PreNormResidual
     from keras_transformer.layers.convolution import SegmentConvolution
@@ -54,24 +50,28 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.metrics import Perplexity, TokenAccuracy
     from keras_transformer.model import Transformer, encoder
     from keras_transformer.optimizers import paper_optimizer
-    from keras_transformer.pair_tokenizer import PairTokenizer, open_tokenizer
+    from keras_transformer.pieces.datasets import dataset_from_pairs
+    from keras_transformer.pieces.pair_tokenizer import PairTokenizer, open_tokenizer
+    from keras_transformer.pieces.tokenizer import Tokenizer, TokenizerError, train_tokenizer
+    from keras_transformer.pieces.translation import Translation
     from keras_transformer.recurrent.config import RecurrentConfig
     from keras_transformer.recurrent.model import RecurrentModel
-    from keras_transformer.saved_run import load_run, save_run
+    from keras_transformer.runs.inference import Inference
+    from keras_transformer.runs.kinds import with_attention
+    from keras_transformer.runs.saved_run import load_run, save_run
     from keras_transformer.schedules import ConstantRate, LinearCooldown, RatePerUpdate, WarmupInverseSquareRoot
+    from keras_transformer.search.options import SearchOptions
     from keras_transformer.text.glossary import Glossary, Term
     from keras_transformer.text.spans import Protection
-    from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
-    from keras_transformer.translation import Translation
-    from keras_transformer.translator import Translator
+    from keras_transformer.translation.translator import Translator
 
 NAMES_OF = {
     "config": ("PRESETS", "TransformerConfig", "preset"),
-    "datasets": ("dataset_from_pairs",),
-    "decoding.options": ("SearchOptions",),
-    "errors": ("ConfigError", "UserError"),
-    "inference": ("Inference",),
-    "kinds": ("with_attention",),
+    "pieces.datasets": ("dataset_from_pairs",),
+    "search.options": ("SearchOptions",),
+    "ground.errors": ("ConfigError", "UserError"),
+    "runs.inference": ("Inference",),
+    "runs.kinds": ("with_attention",),
     "layers.attention": ("MultiHeadAttention", "scaled_dot_product_attention"),
     "layers.blocks": ("DecoderBlock", "EncoderBlock", "PostNormResidual", "PreNormResidual"),
     "layers.convolution": ("SegmentConvolution",),
@@ -88,16 +88,16 @@ NAMES_OF = {
     "metrics": ("Perplexity", "TokenAccuracy"),
     "model": ("Transformer", "encoder"),
     "optimizers": ("paper_optimizer",),
-    "pair_tokenizer": ("PairTokenizer", "open_tokenizer"),
+    "pieces.pair_tokenizer": ("PairTokenizer", "open_tokenizer"),
     "recurrent.config": ("RecurrentConfig",),
     "recurrent.model": ("RecurrentModel",),
-    "saved_run": ("load_run", "save_run"),
+    "runs.saved_run": ("load_run", "save_run"),
     "schedules": ("ConstantRate", "LinearCooldown", "RatePerUpdate", "WarmupInverseSquareRoot"),
     "text.glossary": ("Glossary", "Term"),
     "text.spans": ("Protection",),
-    "tokenizer": ("Tokenizer", "TokenizerError", "train_tokenizer"),
-    "translation": ("Translation",),
-    "translator": ("Translator",),
+    "pieces.tokenizer": ("Tokenizer", "TokenizerError", "train_tokenizer"),
+    "pieces.translation": ("Translation",),
+    "translation.translator": ("Translator",),
 }  # module -> what it gives
 MODULE_OF = {name: module for module, names in NAMES_OF.items() for name in names}
 
@@ -138,7 +138,7 @@ def _register_if_keras_is_imported() -> None:
 
 def _presets() -> ModuleType:
     """Import what opens presets of every kind of model, when a model is first asked for one."""
-    return importlib.import_module("keras_transformer.presets")
+    return importlib.import_module("keras_transformer.models.presets")
 
 
 _register_if_keras_is_imported()

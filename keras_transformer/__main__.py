@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from keras_transformer.commands.signals import end_on_interrupt, end_on_signals
-from keras_transformer.commands.table import COMMANDS, DISTRIBUTION, GROUPS
-from keras_transformer.errors import first_line_of
+from keras_transformer.ground.command_table import COMMANDS, DISTRIBUTION, GROUPS
+from keras_transformer.ground.errors import first_line_of
 
 USAGE_ERROR = 2  # the exit code of a wrong command line, as Typer has it
 
@@ -35,7 +35,7 @@ def dispatch(prog_name: str, arguments: Sequence[str] | None) -> None:
         end_on_signals()
         print(help_text(prog_name))
     elif name == "--version":
-        from keras_transformer.version import version_line  # after `end_on_interrupt`, as whatever takes time
+        from keras_transformer.ground.version import version_line  # after `end_on_interrupt`, as whatever takes time
 
         end_on_signals()
         print(version_line())
@@ -66,7 +66,7 @@ def run(name: str, prog_name: str, arguments: Sequence[str]) -> None:
 
 
 def module_of(name: str) -> ModuleType:
-    """Import and return the module of a command: see `Command` in commands/table.py."""
+    """Import and return the module of a command: see `Command` in ground/command_table.py."""
     module = COMMANDS[name].module
     is_inside = not module.startswith("keras_transformer.") and not is_checkout_on_path()
     return importlib.import_module(f"keras_transformer.{module}" if is_inside else module)

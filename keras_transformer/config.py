@@ -4,7 +4,7 @@ import dataclasses
 import math
 from typing import Any
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.model_config import BaseModelConfig, is_number
 
 NORMS = ("post", "pre")

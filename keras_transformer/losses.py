@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_transformer.replicas import replica_count, sum_over_replicas
-from keras_transformer.tokens import PAD
+from keras_transformer.ground.replicas import replica_count, sum_over_replicas
+from keras_transformer.ground.tokens import PAD
 
 
 class TokenSums(NamedTuple):

@@ -5,8 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.ground.tokens import PAD
 from keras_transformer.losses import by_token, token_losses
-from keras_transformer.tokens import PAD
 
 
 class TokenMean(keras.metrics.Metric):

@@ -8,11 +8,11 @@ from keras_transformer.layers.convolution import SegmentConvolution
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding
 from keras_transformer.layers.masking import CausalSegmentMask, PositionsInSegment, SegmentMask
+from keras_transformer.layers.recurrent import Recurrent
 from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
 from keras_transformer.layers.ssru import SSRUDecoderBlock
 from keras_transformer.layers.sublayer_block import SublayerBlock
 from keras_transformer.model_config import BaseModelConfig
-from keras_transformer.recurrent.layers import Recurrent
 from keras_transformer.translation_model import INPUTS, TranslationModel
 
 DECODER_BLOCKS = {"self_attention": DecoderBlock, "ssru": SSRUDecoderBlock}

@@ -6,9 +6,9 @@ import os
 import pathlib
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.files import write_atomically
-from keras_transformer.notations import json_of
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import write_atomically
+from keras_transformer.ground.notations import json_of
 
 KIND = "kind"  # the key of model.json that names the kind; a file without it is of the first kind there was
 FIRST_KIND = "transformer"

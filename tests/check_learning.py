@@ -19,11 +19,11 @@ from keras import ops
 
 from keras_transformer import masks
 from keras_transformer.commands.console import exit_codes, prepare_process
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.layers.embedding import SinusoidalPositions
 from keras_transformer.layers.masking import CausalSegmentMask, SegmentMask
 from keras_transformer.losses import token_losses, token_sums
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.run_folder import RunFolder
 from train.config.run import load_config
 from train.data import batches
 

@@ -46,7 +46,7 @@ def random_folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def pair(random_folder):
     """The Transformer and the Tokenizer of `random_folder`."""
-    from keras_transformer.saved_run import load_run
+    from keras_transformer.runs.saved_run import load_run
 
     return load_run(random_folder)
 

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process
-from keras_transformer.imports import quiet_imports
+from keras_transformer.ground.imports import quiet_imports
 
 from .workers.rendezvous import exit_immediately
 

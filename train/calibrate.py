@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process
 from keras_transformer.commands.options import BatchSize, RunName
 from keras_transformer.commands.runs import opened
-from keras_transformer.confidence import Bin, expected_calibration_error, fitted, reliability, score_per_token
-from keras_transformer.errors import ConfigError
-from keras_transformer.files import sha256_of
-from keras_transformer.imports import quiet_imports
-from keras_transformer.outputs import outputs_of
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import sha256_of
+from keras_transformer.ground.imports import quiet_imports
+from keras_transformer.pieces.batching import BATCH_SIZE
+from keras_transformer.runs.confidence import Bin, expected_calibration_error, fitted, reliability, score_per_token
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.translation.outputs import outputs_of
 
 from .data.files import check_sides
 from .scoring.tables import Table
 
 if TYPE_CHECKING:  # it imports TensorFlow
-    from keras_transformer.translation import Translation
-    from keras_transformer.translator import Translator
+    from keras_transformer.pieces.translation import Translation
+    from keras_transformer.translation.translator import Translator
 
 FEW = 200  # sentences: a curve that is fitted to fewer says little
 
@@ -79,8 +79,8 @@ def calibrate(
             raise ConfigError("--source and --reference belong together: give both, or neither.")
         outputs_of(folder.path).check_text("A confidence is of translations.")
         with quiet_imports():
-            from keras_transformer.parallel import tune_for_translation
-            from keras_transformer.translator import Translator
+            from keras_transformer.translation.parallel import tune_for_translation
+            from keras_transformer.translation.translator import Translator
 
         fit, test = texts_of(folder.path, source, reference)
         tune_for_translation()

@@ -17,8 +17,8 @@ import typer
 
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process, standard_output
 from keras_transformer.commands.output_files import check_not_read, check_picture
-from keras_transformer.errors import ConfigError
-from keras_transformer.files import behind_links, resolved
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import behind_links, resolved
 
 app = command_app()
 

@@ -19,7 +19,6 @@ from typing import Annotated
 
 import typer
 
-from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.commands.console import BATCHES_AT_ONCE, CutLines, command_app, exit_codes, prepare_process
 from keras_transformer.commands.options import (
     BatchSize,
@@ -31,13 +30,14 @@ from keras_transformer.commands.options import (
 )
 from keras_transformer.commands.output_files import check_not_read, check_plain_text, check_replaced, check_writable
 from keras_transformer.commands.runs import opened, sums_of
-from keras_transformer.decoding.options import ON, SearchOptions
-from keras_transformer.files import behind_links, on_one_line, sha256_of, write_atomically
-from keras_transformer.imports import quiet_imports
-from keras_transformer.languages import tokenizer_of, warn_of_unspaced
-from keras_transformer.outputs import outputs_of
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.translation import Translation
+from keras_transformer.ground.files import behind_links, on_one_line, sha256_of, write_atomically
+from keras_transformer.ground.imports import quiet_imports
+from keras_transformer.pieces.batching import BATCH_SIZE
+from keras_transformer.pieces.languages import tokenizer_of, warn_of_unspaced
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import ON, SearchOptions
+from keras_transformer.translation.outputs import outputs_of
 
 from .data.files import aligned_pairs, check_sides
 from .loop.stopping import interrupted_by_signals
@@ -78,8 +78,8 @@ def write_nearest(
         values = search.with_run_defaults(of_run)  # the beam is that of this command: it chooses from many
         options = SearchOptions(**values, n_best=values["beam_size"])
         with quiet_imports():
-            from keras_transformer.parallel import tune_for_translation
-            from keras_transformer.translator import Translator
+            from keras_transformer.translation.parallel import tune_for_translation
+            from keras_transformer.translation.translator import Translator
 
         tune_for_translation()
         translator = Translator.load(runs, options, batch_size=batch_size, precision=precision)
@@ -132,7 +132,7 @@ def distil(
     translation of each sentence, and whether the nearest was cut, which results of older versions lack. language: of
     the translations, which decides what a word is.
     """
-    from keras_transformer.bleu import raw_bleu, score_by
+    from keras_transformer.inspection.bleu import raw_bleu, score_by
 
     warn_of_unspaced([reference for _, reference in pairs], language)
     for start in range(len(work.results), len(pairs), at_once):

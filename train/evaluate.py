@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process, standard_output
 from keras_transformer.commands.options import (
     BatchSize,
@@ -35,12 +34,13 @@ from keras_transformer.commands.output_files import (
     is_same_file,
 )
 from keras_transformer.commands.runs import opened
-from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
-from keras_transformer.errors import ConfigError
-from keras_transformer.files import behind_links, on_one_line
-from keras_transformer.imports import quiet_imports
-from keras_transformer.outputs import Outputs, outputs_of
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import behind_links, on_one_line
+from keras_transformer.ground.imports import quiet_imports
+from keras_transformer.pieces.batching import BATCH_SIZE
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
+from keras_transformer.translation.outputs import Outputs, outputs_of
 
 from .data.files import check_sides
 
@@ -120,8 +120,8 @@ def evaluate(
         check_same_outputs(runs[0], against)
         options = SearchOptions(**search.with_run_defaults(outputs.search))
         with quiet_imports():
-            from keras_transformer.parallel import tune_for_translation
-            from keras_transformer.translator import Translator
+            from keras_transformer.translation.parallel import tune_for_translation
+            from keras_transformer.translation.translator import Translator
 
             from .scoring.card import translate_timed
             from .scoring.metric_command import MetricCommand

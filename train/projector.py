@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process
 from keras_transformer.commands.options import RunName
 from keras_transformer.commands.runs import opened
-from keras_transformer.imports import quiet_imports
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.imports import quiet_imports
+from keras_transformer.runs.run_folder import RunFolder
 
 app = command_app()
 
@@ -28,7 +28,7 @@ def write_embeddings(run: RunName):
     with exit_codes():
         with quiet_imports():
             from keras_transformer.inspection.projector import write_projector
-            from keras_transformer.saved_run import load_run
+            from keras_transformer.runs.saved_run import load_run
         folder = RunFolder(opened(run))
         transformer, tokenizer = load_run(folder.path)
         write_projector(folder.tensorboard, transformer, tokenizer.pieces())

@@ -6,9 +6,9 @@ import os
 
 import keras
 
-from keras_transformer.inference import TEXT
 from keras_transformer.inspection.projector import write_projector
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.inference import TEXT
+from keras_transformer.runs.run_folder import RunFolder
 
 from .config.run import RunConfig
 from .config.training import check_idle_keys

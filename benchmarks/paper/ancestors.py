@@ -18,7 +18,7 @@ from benchmarks.trials.outcome import Trial
 from benchmarks.trials.sizes import check_same_size
 from benchmarks.trials.training import Folder, Only, selected, steps_in, train_all
 from keras_transformer.commands.console import exit_codes
-from keras_transformer.machine import processor_and_cores
+from keras_transformer.ground.machine import processor_and_cores
 from train.config.run import RunConfig, load_config
 from train.config.settings import effective_settings
 from train.cost.cost import parameter_count

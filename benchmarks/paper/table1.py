@@ -15,7 +15,7 @@ import typer
 from benchmarks.errors import BenchmarkError
 from benchmarks.result_files import RESULTS, command_line, write_result
 from keras_transformer.commands.console import exit_codes
-from keras_transformer.machine import package_versions, processor_and_cores
+from keras_transformer.ground.machine import package_versions, processor_and_cores
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

@@ -1,7 +1,7 @@
 """What each technique of a recipe is worth, as a table with a paired test."""
 
 from benchmarks.trials.outcome import Outcome, commits_sentence, machines, mark
-from keras_transformer.bleu import lower_bleu, raw_bleu
+from keras_transformer.inspection.bleu import lower_bleu, raw_bleu
 from train.config.run import RunConfig
 from train.data.prepare import load_test_split
 from train.scoring.significance import differences

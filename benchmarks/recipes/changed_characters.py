@@ -13,12 +13,12 @@ from typing import Annotated, NamedTuple
 import typer
 
 from benchmarks.multi30k import lines_of, text_of
-from keras_transformer.bleu import raw_bleu, score_by
 from keras_transformer.commands.console import command_app, exit_codes
-from keras_transformer.normalization import INVISIBLE, JOINERS, NFC, NFKC, SPACES, STYLES, members
-from keras_transformer.saved_run import load_run
-from keras_transformer.tokenizer import SPECIAL_IDS, Tokenizer, model_proto, train_tokenizer
-from keras_transformer.translator import Translator
+from keras_transformer.inspection.bleu import raw_bleu, score_by
+from keras_transformer.pieces.normalization import INVISIBLE, JOINERS, NFC, NFKC, SPACES, STYLES, members
+from keras_transformer.pieces.tokenizer import SPECIAL_IDS, Tokenizer, model_proto, train_tokenizer
+from keras_transformer.runs.saved_run import load_run
+from keras_transformer.translation.translator import Translator
 
 TEXT, LANGUAGE = "test_2016_flickr", "de"
 

@@ -15,13 +15,13 @@ import typer
 
 from benchmarks.multi30k import lines_of, text_of
 from benchmarks.result_files import command_line, row_names
-from keras_transformer.bleu import raw_bleu, score_by
 from keras_transformer.commands.console import command_app, exit_codes
-from keras_transformer.parallel import tune_for_translation
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.inspection.bleu import raw_bleu, score_by
+from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.text.glossary import CASE, SOFT, Glossary, Term
 from keras_transformer.text.spans import Protection
-from keras_transformer.translator import Translator
+from keras_transformer.translation.parallel import tune_for_translation
+from keras_transformer.translation.translator import Translator
 from train.data.word_pairs import WORD, WordPairs, alike
 
 TRAINING_TEXT, TEXT, SIDES = "train", "test_2016_flickr", ("en", "de")

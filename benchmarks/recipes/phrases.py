@@ -19,19 +19,19 @@ import typer
 
 from benchmarks.multi30k import lines_of, text_of
 from benchmarks.result_files import command_line
-from keras_transformer.bleu import CHRF, raw_bleu, score_by
 from keras_transformer.commands.console import command_app, exit_codes
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.parallel import tune_for_translation
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.saved_run import load_run
+from keras_transformer.inspection.bleu import CHRF, raw_bleu, score_by
+from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.runs.saved_run import load_run
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.placeholders import SYMBOL, placeholders_in, symbol_of
 from keras_transformer.text.required import has_phrase
 from keras_transformer.text.spans import Protection
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
+from keras_transformer.translation.parallel import tune_for_translation
+from keras_transformer.translation.translator import Translator
 
 TEXT, SIDES = "test_2016_flickr", ("en", "de")
 BLEU = raw_bleu(SIDES[1])

@@ -20,8 +20,8 @@ from benchmarks.recipes.racing.racer import Contestant, Runner, Task
 from benchmarks.recipes.racing.record import Record, at_marks
 from benchmarks.result_files import RESULTS, command_line, write_result
 from keras_transformer.commands.console import exit_codes
-from keras_transformer.files import write_atomically
-from keras_transformer.tokenizer import train_tokenizer
+from keras_transformer.ground.files import write_atomically
+from keras_transformer.pieces.tokenizer import train_tokenizer
 
 VOCAB_SIZE = 6_000  # of configs/multi30k.toml
 
@@ -116,8 +116,8 @@ def score(
     every: the seconds between two marks of each contestant, by name. A checkpoint that a program has removed since, as
     this project does with one that was written because the race was stopped, counts for no mark.
     """
-    from keras_transformer.bleu import RAW_BLEU
-    from keras_transformer.bleu import score as bleu_of
+    from keras_transformer.inspection.bleu import RAW_BLEU
+    from keras_transformer.inspection.bleu import score as bleu_of
 
     races = {}
     for contestant in contestants:

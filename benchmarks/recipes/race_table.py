@@ -4,7 +4,7 @@ import pathlib
 from typing import NamedTuple
 
 from benchmarks.recipes.racing.record import first_mark_with
-from keras_transformer.machine import processor_and_cores
+from keras_transformer.ground.machine import processor_and_cores
 from train.scoring.figures import BLUE, ORANGE, new_figure, save
 
 MARK_SECONDS = 300.0  # between two scores of a contestant

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import typer
 
 from keras_transformer.commands.console import exit_codes
-from keras_transformer.durations import duration
-from keras_transformer.errors import UserError
-from keras_transformer.files import write_atomically
+from keras_transformer.ground.durations import duration
+from keras_transformer.ground.errors import UserError
+from keras_transformer.ground.files import write_atomically
 from keras_transformer.inspection.markdown import table_of
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"

@@ -13,10 +13,10 @@ import typer
 
 from benchmarks.multi30k import lines_of, text_of
 from benchmarks.result_files import command_line, row_names
-from keras_transformer.bleu import Measure, lower_bleu, raw_bleu, score_by
 from keras_transformer.commands.console import command_app, exit_codes
-from keras_transformer.parallel import tune_for_translation
-from keras_transformer.translator import Translator
+from keras_transformer.inspection.bleu import Measure, lower_bleu, raw_bleu, score_by
+from keras_transformer.translation.parallel import tune_for_translation
+from keras_transformer.translation.translator import Translator
 from train.data.noise import in_capitals, with_typing_mistake, without_last_stop
 
 TEXT, SIDES = "test_2016_flickr", ("en", "de")

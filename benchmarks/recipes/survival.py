@@ -11,11 +11,11 @@ from typing import Annotated
 import typer
 
 from keras_transformer.commands.console import command_app, exit_codes
-from keras_transformer.parallel import tune_for_translation
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.spans import KINDS, Protection
 from keras_transformer.text.survival import survival
-from keras_transformer.translator import Translator
+from keras_transformer.translation.parallel import tune_for_translation
+from keras_transformer.translation.translator import Translator
 
 SENTENCES = 70
 TEMPLATES = (

@@ -23,7 +23,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.result_files import RESULTS, command_line, write_result
 from benchmarks.speed.spark_cluster import HERE, SparkCluster
 from keras_transformer.commands.console import command_app, exit_codes
-from keras_transformer.machine import package_versions, processor_and_cores
+from keras_transformer.ground.machine import package_versions, processor_and_cores
 
 app = command_app()
 SECONDS_BETWEEN_LOOKS = 0.2  # at the memory of the processes

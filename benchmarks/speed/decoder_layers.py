@@ -48,12 +48,12 @@ def measured(works: Mapping[str, Mapping[str, tuple]], rounds: int) -> dict[str,
 
 def translation(config: TransformerConfig, folder: pathlib.Path) -> dict[str, tuple[Work, int]]:
     """Return what is measured by name: a function, and the number of sentences of a call. Writes to folder."""
-    from keras_transformer.parallel import tune_for_translation
+    from keras_transformer.translation.parallel import tune_for_translation
 
     tune_for_translation()
     from export.graph.exported import ExportedTranslator
-    from keras_transformer.decoding.options import SearchOptions
-    from keras_transformer.translator import Translator
+    from keras_transformer.search.options import SearchOptions
+    from keras_transformer.translation.translator import Translator
 
     write_random_run(folder / "run", config)
     extra = TARGET_TOKENS - SOURCE_TOKENS

@@ -24,7 +24,7 @@ from benchmarks.speed.translate_work import Work, export, python, test_lines
 from benchmarks.speed.translate_worker import Translating, available
 from benchmarks.speed.translators import MARIAN, Setting
 from keras_transformer.commands.console import exit_codes
-from keras_transformer.machine import package_versions, processor_and_cores, processor_cores
+from keras_transformer.ground.machine import package_versions, processor_and_cores, processor_cores
 
 ENGINES = ("ours", "saved_model", "litert_float32", "litert_int8", "ctranslate2_float32", "ctranslate2_int8")
 EVERY = (*ENGINES, *MARIAN)

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from benchmarks.errors import BenchmarkError
-from keras_transformer.errors import UserError, first_line_of
+from keras_transformer.ground.errors import UserError, first_line_of
 
 GRACE = 10  # seconds in which a contestant may end by itself
 READY = "ready"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from export.certificate.agreement import TIES
 from export.client.client import ServingClient
-from keras_transformer.translation import Translation
+from keras_transformer.pieces.translation import Translation
 
 Expected = list[tuple[str, Translation]]
 HEADERS = {"Content-Type": "application/json"}

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.result_files import write_result
 from export.certificate.latency import percentile
-from keras_transformer.machine import package_versions, processor, processor_cores
+from keras_transformer.ground.machine import package_versions, processor, processor_cores
 
 PACKAGES = ("tensorflow", "starlette", "uvicorn", "grpcio")
 NOTES = """

@@ -21,8 +21,8 @@ from benchmarks.multi30k import lines_of, text_of
 from benchmarks.speed.decoder_layers import random_lines, take_turns
 from benchmarks.speed.translate_work import SOURCE_TOKENS, TARGET_TOKENS, python, test_lines, write_random_run
 from keras_transformer.config import TransformerConfig, base, tiny
-from keras_transformer.decoding.options import OFF, ON, SearchOptions
-from keras_transformer.machine import processor_and_cores
+from keras_transformer.ground.machine import processor_and_cores
+from keras_transformer.search.options import OFF, ON, SearchOptions
 
 SIZES = {
     "6000": tiny.replace(vocab_size=6_000, d_model=256, d_ff=512, encoder_layers=3, decoder_layers=3),
@@ -63,7 +63,7 @@ def main(
     rounds: Annotated[int, typer.Option(min=1, help="Turns of each.")] = 5,
     sentences: Annotated[int, typer.Option(min=1, help="Per turn.")] = 64,
 ) -> None:
-    from keras_transformer.parallel import tune_for_translation
+    from keras_transformer.translation.parallel import tune_for_translation
 
     tune_for_translation()
     with tempfile.TemporaryDirectory() as place:
@@ -94,8 +94,8 @@ def prepare_multi30k(folder: pathlib.Path, run: pathlib.Path, data: pathlib.Path
 
 def prepare_random(folder: pathlib.Path, config: TransformerConfig, count: int) -> list[str]:
     """Write a run of random weights with a random shortlist, and return random lines."""
-    from keras_transformer.pair_tokenizer import open_tokenizer
-    from keras_transformer.run_folder import RunFolder
+    from keras_transformer.pieces.pair_tokenizer import open_tokenizer
+    from keras_transformer.runs.run_folder import RunFolder
     from keras_transformer.shortlist.lexicon import Lexicon
     from keras_transformer.shortlist.shortlist import build, sum_of
 
@@ -114,7 +114,7 @@ def quality(run: pathlib.Path, sources: list[str], references: list[str]) -> str
     """Return how many translations of a text are the same with the shortlist, and BLEU."""
     import sacrebleu
 
-    from keras_transformer.translator import Translator
+    from keras_transformer.translation.translator import Translator
 
     texts = {
         shortlist: [one.text for one in Translator.load(run, SearchOptions(shortlist=shortlist)).translate(sources)]
@@ -156,7 +156,7 @@ def translated(translate: Translate, lines: list[str], batch_size: int) -> Calla
 def opened(engine: str, task: Task, shortlist: str, batch_size: int) -> Translate:
     """Return the function `translate` of an engine; an export is written if it is not there yet."""
     if engine == "translator":
-        from keras_transformer.translator import Translator
+        from keras_transformer.translation.translator import Translator
 
         options = SearchOptions(extra_length=task.extra_length, shortlist=shortlist)
         return Translator.load(task.folder / "run", options, batch_size=batch_size).translate

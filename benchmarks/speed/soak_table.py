@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.result_files import write_result
 from benchmarks.speed.serve_table import PACKAGES, milliseconds, percentiles
-from keras_transformer.machine import package_versions, processor, processor_cores
+from keras_transformer.ground.machine import package_versions, processor, processor_cores
 
 BINS = 60  # of the time axis, at most
 BIN_SECONDS = 5  # at least

@@ -16,8 +16,8 @@ import typer
 from benchmarks.speed.decoder_layers import take_turns
 from benchmarks.speed.shortlist import Task, opened, prepare_random, translated
 from keras_transformer.config import tiny
-from keras_transformer.decoding.options import OFF, ON
-from keras_transformer.machine import processor_and_cores
+from keras_transformer.ground.machine import processor_and_cores
+from keras_transformer.search.options import OFF, ON
 
 SOURCE = 16  # tokens, EOS included
 MODELS = {f"{encoder}+{decoder}": (encoder, decoder) for encoder, decoder in ((4, 4), (6, 2), (6, 1), (4, 1))}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.result_files import write_result
 from benchmarks.speed.contestants.workload import Workload
-from keras_transformer.machine import package_versions, processor, processor_cores
+from keras_transformer.ground.machine import package_versions, processor, processor_cores
 from train.cost.cost import training_flops
 
 PACKAGES = "tensorflow", "keras", "keras-hub", "torch", "numpy"

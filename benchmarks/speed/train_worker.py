@@ -45,7 +45,7 @@ class Training:
     """The contestant in its process."""
 
     def __init__(self, name: str, workload: Workload):
-        from keras_transformer.imports import quiet_imports
+        from keras_transformer.ground.imports import quiet_imports
 
         prepare_for_cpu()
         with quiet_imports():

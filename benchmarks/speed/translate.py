@@ -19,7 +19,7 @@ from benchmarks.speed.translate_work import EXPORTS, Work, export, multi30k, ran
 from benchmarks.speed.translate_worker import TranslateWorker, available, crew, machine_products
 from benchmarks.speed.translators import CONTESTANTS, Setting
 from keras_transformer.commands.console import exit_codes
-from keras_transformer.machine import processor_cores
+from keras_transformer.ground.machine import processor_cores
 
 BEAMS = {"beam4": 4, "greedy": 1}
 MODES = {"all": None, "batch32": 32, "batch1": 1}  # lines per call

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.result_files import write_result
 from benchmarks.speed.translators import CONTESTANTS, OURS
 from export.certificate.latency import percentile
-from keras_transformer.machine import package_versions, processor, processor_cores
+from keras_transformer.ground.machine import package_versions, processor, processor_cores
 from train.cost.cost import forward_flops
 
 if TYPE_CHECKING:

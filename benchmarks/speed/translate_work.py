@@ -17,9 +17,9 @@ import numpy as np
 from benchmarks.errors import BenchmarkError
 from benchmarks.multi30k import lines_of, text_of
 from keras_transformer.config import TransformerConfig, base
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.machine import processor_cores
-from keras_transformer.tokens import EOS
+from keras_transformer.ground.machine import processor_cores
+from keras_transformer.ground.tokens import EOS
+from keras_transformer.search.options import SearchOptions
 
 NEVER_ENDS = -30.0  # what EOS's logit is changed by: it is then never among the best of 32,000
 SIZES = {
@@ -114,7 +114,7 @@ def write_random_run(folder: pathlib.Path, config: TransformerConfig) -> None:
     import sentencepiece
 
     from keras_transformer.model import Transformer
-    from keras_transformer.tokenizer import SPECIAL_IDS
+    from keras_transformer.pieces.tokenizer import SPECIAL_IDS
 
     keras.utils.set_random_seed(1)  # other weights may prefer PAD or BOS, which our search never writes and others do
     folder.mkdir(parents=True)
@@ -148,7 +148,7 @@ def forbid_the_end(transformer) -> None:
 
 def write_arrays(folder: pathlib.Path) -> None:
     """Write the weights of `folder / "run"` as arrays by path, for contestants without Keras."""
-    from keras_transformer.saved_run import load_run
+    from keras_transformer.runs.saved_run import load_run
 
     transformer, _ = load_run(folder / "run")
     np.savez(folder / "weights.npz", **{weight.path: np.array(weight) for weight in transformer.weights})

@@ -68,7 +68,7 @@ class Translating:
     """The contestant in its process; see TranslateWorker."""
 
     def __init__(self, name: str, folder: pathlib.Path):
-        from keras_transformer.imports import quiet_imports
+        from keras_transformer.ground.imports import quiet_imports
 
         prepare_for_cpu()
         with quiet_imports():
@@ -116,7 +116,7 @@ class Products:
 
     def flops_per_second(self) -> dict[str, float]:
         """The best of several series of products, by precision."""
-        from keras_transformer.imports import quiet_imports
+        from keras_transformer.ground.imports import quiet_imports
 
         with quiet_imports():
             import tensorflow as tf

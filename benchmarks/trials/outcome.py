@@ -14,8 +14,8 @@ import numpy as np
 from benchmarks.errors import BenchmarkError
 from benchmarks.result_files import write_result
 from benchmarks.trials.settings import check_same_settings
-from keras_transformer.machine import processor_and_cores
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.machine import processor_and_cores
+from keras_transformer.runs.run_folder import RunFolder
 from train.config.recorded import check_recorded
 from train.report.comparison import read_run, score_in, score_text_of
 

@@ -4,7 +4,7 @@ import pathlib
 from collections.abc import Sequence, Set
 
 from benchmarks.errors import BenchmarkError
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.run_folder import RunFolder
 from train.config.recorded import load_recorded
 from train.config.run import RunConfig, load_config
 from train.config.settings import effective_settings

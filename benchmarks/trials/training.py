@@ -20,9 +20,9 @@ from benchmarks.trials.outcome import Outcome, Trial, outcome_of_run, read_outco
 from benchmarks.trials.settings import OF_SELECTION, check_settings, has_begun
 from keras_transformer.commands.console import INTERRUPTED
 from keras_transformer.commands.signals import handling
-from keras_transformer.decoding.options import RUN_OPTIONS
-from keras_transformer.errors import Interrupted
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import Interrupted
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import RUN_OPTIONS
 from train.config.run import load_config
 from train.config.training import check_idle_keys
 from train.report.curves import read_curves

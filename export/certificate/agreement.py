@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from keras_transformer.translation import Translation
+from keras_transformer.pieces.translation import Translation
 
 from ..versions import ExportError
 

@@ -7,12 +7,12 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from keras_transformer.decoding.options import RUN_OPTIONS
-from keras_transformer.files import sha256_of, write_atomically
-from keras_transformer.machine import package_versions, processor_and_cores
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
+from keras_transformer.ground.files import sha256_of, write_atomically
+from keras_transformer.ground.machine import package_versions, processor_and_cores
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import RUN_OPTIONS
+from keras_transformer.translation.translator import Translator
 
 from ..graph.exported import ExportedTranslator, open_quietly
 from ..graph.operations import meta_graph, oldest_tensorflow, operations_in

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from keras_transformer.normalization import is_blank
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.pieces.normalization import is_blank
+from keras_transformer.pieces.tokenizer import Tokenizer
 
 LENGTHS = (8, 16, 32, 64, 512)  # tokens of a sentence, EOS included: the upper ends of the classes of latency
 MOST_REQUESTS, MOST_SECONDS = 100, 3.0  # in a class of latency

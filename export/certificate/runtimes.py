@@ -10,9 +10,9 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
-from keras_transformer.imports import quiet_imports
-from keras_transformer.notations import json_of
-from keras_transformer.translation import OUTPUTS, Translation, translations_of
+from keras_transformer.ground.imports import quiet_imports
+from keras_transformer.ground.notations import json_of
+from keras_transformer.pieces.translation import OUTPUTS, Translation, translations_of
 
 from ..client.client import ServingClient
 from ..graph.operations import meta_graph

@@ -5,7 +5,7 @@ import pathlib
 import re
 from typing import Any
 
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 import tenacity
 
-from keras_transformer.batching import list_of_lines
-from keras_transformer.translation import Translation, translations_of
+from keras_transformer.pieces.batching import list_of_lines
+from keras_transformer.pieces.translation import Translation, translations_of
 
 from .access import Access
 from .transports import ClientError, Columns, transport_to

@@ -6,7 +6,7 @@ import re
 import urllib.parse
 from typing import Any, Protocol
 
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
 
 from .access import Access, BearerKey
 from .failures import cause_of, passes, seconds_of, without_password

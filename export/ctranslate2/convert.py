@@ -10,13 +10,13 @@ import pathlib
 import keras
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import length_penalty
+from keras_transformer.ground.tokens import EOS
 from keras_transformer.model import Transformer
+from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.scores import length_penalty
 from keras_transformer.shortlist.shortlist import Shortlist
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import EOS
-from keras_transformer.translator import Translator
+from keras_transformer.translation.translator import Translator
 
 from ..certificate.agreement import ScoreComparison
 from ..versions import ExportError

@@ -5,8 +5,8 @@ import logging
 import pathlib
 
 from keras_transformer.commands.signals import signals_raise
-from keras_transformer.files import resolved
-from keras_transformer.imports import quiet_imports
+from keras_transformer.ground.files import resolved
+from keras_transformer.ground.imports import quiet_imports
 
 from ..job import ExportJob, Quantization
 from ..versions import ExportError, refuse_existing, unfinished_version
@@ -33,7 +33,7 @@ class CTranslate2:
         folder = resolved(job.folder)  # the end of a link, or ".", can be replaced
         refuse_existing(folder)
         with quiet_imports():
-            from keras_transformer.translator import Translator
+            from keras_transformer.translation.translator import Translator
 
             from . import convert
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from keras_transformer.decoding.options import TOKENS, SearchOptions
+from keras_transformer.search.options import TOKENS, SearchOptions
 
 README = """\
 # {name}

@@ -9,13 +9,13 @@ import numpy as np
 from ctranslate2.specs import attention_spec, common_spec, transformer_spec
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.ground.tokens import BOS, EOS, UNK
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.blocks import AttentionBlock
 from keras_transformer.layers.embedding import sinusoidal_encoding
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.model import Transformer
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import BOS, EOS, UNK
+from keras_transformer.pieces.tokenizer import Tokenizer
 
 from ..versions import ExportError
 

@@ -1,13 +1,13 @@
-"""Confidences in the graph: what `keras_transformer.confidence` computes in Python."""
+"""Confidences in the graph: what `keras_transformer.runs.confidence` computes in Python."""
 
 import tensorflow as tf
 
-from keras_transformer.confidence import OF_NOTHING, Calibration
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import NEVER
-from keras_transformer.decoding.scores import length_penalty as length_penalty_of
-from keras_transformer.decoding.state import Hypotheses
-from keras_transformer.tokens import PAD
+from keras_transformer.ground.tokens import PAD
+from keras_transformer.runs.confidence import OF_NOTHING, Calibration
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.scores import NEVER
+from keras_transformer.search.scores import length_penalty as length_penalty_of
+from keras_transformer.search.state import Hypotheses
 
 
 class Confidences:

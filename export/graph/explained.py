@@ -10,19 +10,19 @@ Each output is one string per line, its items separated by spaces, except `heads
     encoder_attention, decoder_attention   likewise of self-attention: (block, head, S, S), (block, head, T, T);
                                         "" if the model has no such attention
     beam_steps, beam_parents, beam_slots,  one item per hypothesis that the search considered: `Continuations` in
-    beam_pieces, beam_log_probabilities    keras_transformer/decoding/trace.py, with pieces in place of tokens
+    beam_pieces, beam_log_probabilities    keras_transformer/search/trace.py, with pieces in place of tokens
 """
 
 from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_transformer.decoding.forced import ATTENTIONS, ForcedDecoder
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.short_vocabulary import ShortlistTable
-from keras_transformer.decoding.step import IncrementalDecoder
-from keras_transformer.decoding.trace import traced_search
-from keras_transformer.tokens import PAD
+from keras_transformer.ground.tokens import PAD
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.short_vocabulary import ShortlistTable
+from keras_transformer.search.step import IncrementalDecoder
+from keras_transformer.search.trace import traced_search
+from keras_transformer.translation.forced import ATTENTIONS, ForcedDecoder
 
 from .text_outputs import joined, written
 

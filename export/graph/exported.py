@@ -8,11 +8,11 @@ from typing import Any
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer inside the graph)
 
-from keras_transformer.batching import BATCH_SIZE, list_of_lines
-from keras_transformer.errors import first_line_of
-from keras_transformer.imports import quiet_imports
-from keras_transformer.parallel import map_batches, tune_for_translation
-from keras_transformer.translation import OUTPUTS, Translation, translations_of
+from keras_transformer.ground.errors import first_line_of
+from keras_transformer.ground.imports import quiet_imports
+from keras_transformer.pieces.batching import BATCH_SIZE, list_of_lines
+from keras_transformer.pieces.translation import OUTPUTS, Translation, translations_of
+from keras_transformer.translation.parallel import map_batches, tune_for_translation
 
 from ..versions import ExportError, find_version
 

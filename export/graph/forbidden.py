@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_transformer.decoding.freely import WithPhrases
-from keras_transformer.decoding.scores import NEVER
-from keras_transformer.normalization import SPACES
+from keras_transformer.ground.tokens import PAD
+from keras_transformer.pieces.normalization import SPACES
+from keras_transformer.search.fallback import WithPhrases
+from keras_transformer.search.scores import NEVER
 from keras_transformer.text.forbidden import ROUNDS
-from keras_transformer.tokens import PAD
 
 from .prefixes import places_in
 from .ragged_rows import kept, row_numbers

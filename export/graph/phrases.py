@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_transformer.normalization import BLANK
-from keras_transformer.prefixes import GUARD
+from keras_transformer.ground.tokens import BOS, PAD, UNK
+from keras_transformer.pieces.normalization import BLANK
+from keras_transformer.pieces.prefixes import GUARD
+from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.text.placeholders import SYMBOL
 from keras_transformer.text.required import (
     ATTACHED,
@@ -17,8 +19,6 @@ from keras_transformer.text.required import (
     SPACES_IN,
     word_edges,
 )
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import BOS, PAD, UNK
 
 from .forbidden import matches
 from .prefixes import padded_endings, places_in

@@ -1,12 +1,12 @@
-"""The beginning that a translation must have, inside a graph: as keras_transformer/prefixes.py finds it in Python."""
+"""The beginning that a translation must have, inside a graph: as keras_transformer/pieces/prefixes.py finds it in Python."""
 
 import tensorflow as tf
 
-from keras_transformer.normalization import SPACE
-from keras_transformer.prefixes import GUARD, NO_ENDING
-from keras_transformer.sources import NO_PIECES
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import PAD, UNK
+from keras_transformer.ground.tokens import PAD, UNK
+from keras_transformer.pieces.normalization import SPACE
+from keras_transformer.pieces.prefixes import GUARD, NO_ENDING
+from keras_transformer.pieces.sources import NO_PIECES
+from keras_transformer.pieces.tokenizer import Tokenizer
 
 from .ragged_rows import kept, of_values
 

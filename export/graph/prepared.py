@@ -7,10 +7,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.short_vocabulary import ShortlistTable
-from keras_transformer.decoding.step import IncrementalDecoder
-from keras_transformer.kinds import incremental_decoder
+from keras_transformer.runs.kinds import incremental_decoder
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.short_vocabulary import ShortlistTable
+from keras_transformer.search.step import IncrementalDecoder
 
 ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"  # ResourceHandle::ANONYMOUS_NAME: a variable of its handle's owner
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_transformer.decoding.options import LAWS, OPTIONS, OUTPUT, TARGET_PREFIX, SearchOptions
+from keras_transformer.search.options import LAWS, OPTIONS, OUTPUT, TARGET_PREFIX, SearchOptions
 
 
 class Input(NamedTuple):
@@ -17,7 +17,7 @@ class Input(NamedTuple):
     dtype: tf.DType
     lowest: float
     highest: float
-    rule: str  # its name in `keras_transformer/decoding/rules.py`
+    rule: str  # its name in `keras_transformer/search/rules/table.py`
     help: str
     group: str  # on the page
 

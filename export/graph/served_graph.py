@@ -5,22 +5,22 @@ import functools
 import keras
 import tensorflow as tf
 
-from keras_transformer.batching import BYTES_PER_TOKEN
-from keras_transformer.compiled_search import table_for
-from keras_transformer.confidence import Calibration
-from keras_transformer.decoding.forced import Forced, ForcedDecoder
-from keras_transformer.decoding.options import SearchOptions, check_coverage
-from keras_transformer.decoding.placeholders import rule_of_placeholders
-from keras_transformer.decoding.scores import NAN_PROBABILITIES, NEVER
-from keras_transformer.decoding.scores import length_penalty as length_penalty_of
-from keras_transformer.decoding.search import search, search_with_phrases
-from keras_transformer.decoding.short_vocabulary import ShortlistTable
-from keras_transformer.decoding.trace import EXPLAINED_TOKENS
-from keras_transformer.graph_tokenizer import graph_tokenizer
+from keras_transformer.ground.tokens import PAD
+from keras_transformer.pieces.batching import BYTES_PER_TOKEN
+from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.runs.confidence import Calibration
+from keras_transformer.search.options import SearchOptions, check_coverage
+from keras_transformer.search.rules.placeholders import rule_of_placeholders
+from keras_transformer.search.scores import NAN_PROBABILITIES, NEVER
+from keras_transformer.search.scores import length_penalty as length_penalty_of
+from keras_transformer.search.search import search, search_with_phrases
+from keras_transformer.search.short_vocabulary import ShortlistTable
+from keras_transformer.search.trace import EXPLAINED_TOKENS
 from keras_transformer.shortlist.shortlist import Shortlist
 from keras_transformer.text.placeholders import placeholders_in
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import PAD
+from keras_transformer.translation.compiled_search import table_for
+from keras_transformer.translation.forced import Forced, ForcedDecoder
 
 from ..versions import ExportError
 from .confidences import Confidences

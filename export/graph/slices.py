@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_transformer.tokens import EOS, PAD
+from keras_transformer.ground.tokens import EOS, PAD
 
 SLICE_ROWS = 64  # sentences of a slice, at most
 SLICE_TOKENS = 2_048  # positions of a slice with its padding, at most, unless one sentence alone is longer

@@ -2,8 +2,8 @@
 
 import tensorflow as tf
 
-from keras_transformer.aligner import alignment_layer
-from keras_transformer.decoding.scores import NEVER
+from keras_transformer.search.scores import NEVER
+from keras_transformer.translation.aligner import alignment_layer
 
 from ..versions import ExportError
 

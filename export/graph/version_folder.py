@@ -12,8 +12,8 @@ from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 from tensorflow.python.eager import context  # without it, no way to say what a call that is written says
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
-from keras_transformer.errors import first_line_of
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.ground.errors import first_line_of
+from keras_transformer.pieces.tokenizer import Tokenizer
 
 from ..versions import WARM_UP_REQUESTS, ExportError
 from .served_graph import ServedGraph

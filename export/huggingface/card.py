@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.notations import json_of, toml_of
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.notations import json_of, toml_of
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import SearchOptions
 
 from .settings import Languages
 from .weights import EPSILON, POSITIONS

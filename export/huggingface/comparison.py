@@ -5,9 +5,9 @@ import pathlib
 
 import keras
 
-from keras_transformer.imported.folder import import_folder
-from keras_transformer.scorer import Scorer
-from keras_transformer.translator import Translator
+from keras_transformer.models.imported.folder import import_folder
+from keras_transformer.translation.scorer import Scorer
+from keras_transformer.translation.translator import Translator
 
 from ..certificate.agreement import TIES, ScoreComparison
 from .weights import EPSILON

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from keras_transformer.commands.signals import signals_raise
-from keras_transformer.files import resolved
-from keras_transformer.imports import quiet_imports
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.files import resolved
+from keras_transformer.ground.imports import quiet_imports
+from keras_transformer.runs.run_folder import RunFolder
 
 from ..job import ExportJob
 from ..versions import ExportError, refuse_existing, unfinished_version
@@ -45,7 +45,7 @@ class HuggingFace:
         folder = resolved(job.folder)  # the end of a link, or ".", can be replaced
         refuse_existing(folder)
         with quiet_imports():
-            from keras_transformer.translator import Translator
+            from keras_transformer.translation.translator import Translator
 
             from .card import languages_of, model_card
             from .comparison import compare

@@ -5,10 +5,10 @@ import pathlib
 from typing import Any, NamedTuple
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.pair_tokenizer import PairTokenizer
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.pieces.pair_tokenizer import PairTokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.search.options import SearchOptions
 
 from .weights import POSITIONS
 

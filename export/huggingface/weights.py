@@ -12,8 +12,8 @@ import keras
 import numpy as np
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.imported.names import as_huggingface, order_of_channels, weights_of
 from keras_transformer.layers.embedding import sinusoidal_encoding
+from keras_transformer.models.imported.names import as_huggingface, order_of_channels, weights_of
 
 from ..versions import ExportError
 

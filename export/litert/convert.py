@@ -11,13 +11,13 @@ import tensorflow as tf
 from keras import ops
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.placeholders import rule_of_placeholders
-from keras_transformer.decoding.scores import NEVER, UNFINISHED
-from keras_transformer.decoding.search import search
-from keras_transformer.decoding.short_vocabulary import ShortlistTable
-from keras_transformer.kinds import joint_decoder
-from keras_transformer.lite.folder import Room
+from keras_transformer.runs.kinds import joint_decoder
+from keras_transformer.runs.lite_folder import Room
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.rules.placeholders import rule_of_placeholders
+from keras_transformer.search.scores import NEVER, UNFINISHED
+from keras_transformer.search.search import search
+from keras_transformer.search.short_vocabulary import ShortlistTable
 
 from .merge import merged
 from .rounding import read_as_integers

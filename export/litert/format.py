@@ -5,10 +5,10 @@ import logging
 import pathlib
 
 from keras_transformer.commands.signals import signals_raise
-from keras_transformer.confidence import calibration_of
-from keras_transformer.files import resolved
-from keras_transformer.imports import quiet_imports
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.files import resolved
+from keras_transformer.ground.imports import quiet_imports
+from keras_transformer.runs.confidence import calibration_of
+from keras_transformer.runs.run_folder import RunFolder
 
 from ..job import ExportJob, Quantization
 from ..versions import ExportError, refuse_existing, unfinished_version
@@ -34,7 +34,7 @@ class LiteRT:
         refuse_existing(folder)
         with quiet_imports():
             from keras_transformer.lite.translator import LiteTranslator, require_litert
-            from keras_transformer.translator import Translator
+            from keras_transformer.translation.translator import Translator
 
             from .write import compare, refuse_disagreement, write_model
 

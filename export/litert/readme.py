@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.lite.folder import Room
+from keras_transformer.runs.lite_folder import Room
+from keras_transformer.search.options import SearchOptions
 
 README = """\
 # {name}

@@ -13,8 +13,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.decoding.gather import rows_at
 from keras_transformer.layers.embedding import OutputWeights, TokenEmbedding
+from keras_transformer.layers.gather import rows_at
 
 LARGEST = 127  # of a rounded number, on both sides of 0
 

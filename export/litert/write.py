@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import keras
 
-from keras_transformer.compiled_search import table_for
-from keras_transformer.decoding.options import RUN_OPTIONS
-from keras_transformer.files import write_atomically
-from keras_transformer.lite.folder import Description, LiteFolder
+from keras_transformer.ground.files import write_atomically
+from keras_transformer.ground.machine import package_versions
 from keras_transformer.lite.translator import LiteTranslator
-from keras_transformer.machine import package_versions
+from keras_transformer.runs.lite_folder import Description, LiteFolder
+from keras_transformer.search.options import RUN_OPTIONS
 from keras_transformer.text.placeholders import placeholders_in
-from keras_transformer.translator import Translator
+from keras_transformer.translation.compiled_search import table_for
+from keras_transformer.translation.translator import Translator
 
 from ..certificate.agreement import Agreement, agreement, plural
 from ..versions import CERTIFICATE, ExportError

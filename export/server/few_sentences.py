@@ -5,9 +5,9 @@ import pathlib
 
 import numpy as np
 
-from keras_transformer.errors import UserError
-from keras_transformer.lite.folder import is_lite_folder
+from keras_transformer.ground.errors import UserError
 from keras_transformer.lite.translator import LiteTranslator
+from keras_transformer.runs.lite_folder import is_lite_folder
 
 from .signature import SERVING_DEFAULT, Arrays, Signature
 

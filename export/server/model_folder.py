@@ -8,8 +8,8 @@ import pathlib
 import time
 from typing import NamedTuple
 
-from keras_transformer.errors import first_line_of
-from keras_transformer.files import resolved
+from keras_transformer.ground.errors import first_line_of
+from keras_transformer.ground.files import resolved
 
 from ..versions import ExportError, find_version, is_number, is_version, numbered_versions
 from .errors import Code, RequestError, invalid

@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import Iterator
 
-from keras_transformer.errors import first_line_of
+from keras_transformer.ground.errors import first_line_of
 
 from ..versions import find_version
 from .errors import Code, RequestError

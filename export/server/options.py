@@ -5,7 +5,7 @@ import math
 import pathlib
 import urllib.parse
 
-from keras_transformer.machine import processor_cores
+from keras_transformer.ground.machine import processor_cores
 
 from ..versions import ExportError
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.decoding.scores import NEVER
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.search.scores import NEVER
 from keras_transformer.text.documents import DocumentTranslator
-from keras_transformer.translation import Translation
 
 from ..graph.request import PREFIX, REQUIRED
 from .errors import invalid

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import uvicorn
 
-from keras_transformer.errors import first_line_of
+from keras_transformer.ground.errors import first_line_of
 
 from ..versions import ExportError
 from .dispatcher import Dispatcher

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
 from keras_transformer.text.glossary import FLAGS, Glossary
 from keras_transformer.text.placing import alignment_of
 from keras_transformer.text.protected import Abilities, ProtectedLine

@@ -7,7 +7,7 @@ import tensorflow as tf
 from tensorflow.core.framework.tensor_pb2 import TensorProto
 from tensorflow_serving.apis.predict_pb2 import PredictRequest, PredictResponse
 
-from keras_transformer.errors import first_line_of
+from keras_transformer.ground.errors import first_line_of
 
 from .errors import invalid, too_big
 from .signature import SERVING_DEFAULT, Arrays, Signature, check_dimensions, check_shape, too_many_rows

@@ -18,9 +18,9 @@ from google.protobuf.message import DecodeError
 from tensorflow_serving.apis.predict_pb2 import PredictRequest
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
-from keras_transformer.errors import UserError, first_line_of
-from keras_transformer.inference import Inference
-from keras_transformer.notations import json_of
+from keras_transformer.ground.errors import UserError, first_line_of
+from keras_transformer.ground.notations import json_of
+from keras_transformer.runs.inference import Inference
 from keras_transformer.text.placeholders import placeholders_known
 from keras_transformer.text.protected import Abilities
 

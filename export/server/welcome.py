@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
-from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.page import content_security_policy, page
+from keras_transformer.search.options import SearchOptions
 
 from ..graph.request import FORBIDDEN, PREFIX, REQUIRED, Input, inputs_of
 from .paragraphs import PARAGRAPHS

@@ -5,7 +5,7 @@ import io
 import select
 from typing import BinaryIO, Self
 
-from keras_transformer import files
+from keras_transformer.ground import files
 
 PIECE = 1 << 16  # bytes that are read at once: what a pipe of Linux holds
 PATIENCE = 0.02  # seconds in which a program that is writing has written more

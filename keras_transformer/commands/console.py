@@ -10,9 +10,9 @@ from typing import BinaryIO, TextIO
 import typer
 
 from keras_transformer.commands.arriving_lines import ArrivingLines
-from keras_transformer.errors import InputError, Interrupted, UserError, first_line_of
-from keras_transformer.files import on_one_line, read_lines
-from keras_transformer.translation import Translation
+from keras_transformer.ground.errors import InputError, Interrupted, UserError, first_line_of
+from keras_transformer.ground.files import on_one_line, read_lines
+from keras_transformer.pieces.translation import Translation
 
 log = logging.getLogger("keras_transformer")
 

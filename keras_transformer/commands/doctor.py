@@ -11,7 +11,7 @@ from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.doctor.finding import MISSING, NOTE, OK, Finding
 from keras_transformer.doctor.hardware import machine
 from keras_transformer.doctor.packages import extras, software
-from keras_transformer.hub import download, is_on_hub
+from keras_transformer.models.hub import download, is_on_hub
 
 app = command_app()
 COLOURS = {OK: None, NOTE: typer.colors.YELLOW, MISSING: typer.colors.RED}

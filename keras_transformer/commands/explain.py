@@ -14,12 +14,12 @@ from keras_transformer.commands.console import command_app, exit_codes, prepare_
 from keras_transformer.commands.options import RunName, SearchArguments, TargetPrefix, takes_search_options
 from keras_transformer.commands.runs import opened
 from keras_transformer.commands.signals import end_on_signals
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.files import behind_links, resolved, write_atomically
-from keras_transformer.hub import is_on_hub
-from keras_transformer.imports import UNUSED_IN_TRANSLATION, quiet_imports
-from keras_transformer.outputs import outputs_of
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.files import behind_links, resolved, write_atomically
+from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
+from keras_transformer.models.hub import is_on_hub
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.outputs import outputs_of
 
 app = command_app()
 
@@ -47,9 +47,9 @@ def explain(
         RunFolder(folder).refuse_own_file("--to", to)
         [sentence] = outputs.read([sentence])
         with quiet_imports(without=UNUSED_IN_TRANSLATION):
-            from keras_transformer.explainer import Explainer
             from keras_transformer.page import page
-            from keras_transformer.parallel import tune_for_translation
+            from keras_transformer.translation.explainer import Explainer
+            from keras_transformer.translation.parallel import tune_for_translation
 
         tune_for_translation()
         name = run if is_on_hub(run) else resolved(folder).name

@@ -24,13 +24,13 @@ from keras_transformer.commands.console import (
 from keras_transformer.commands.options import in_place_of
 from keras_transformer.commands.output_files import check_plain_text
 from keras_transformer.commands.resumed_output import ResumedOutput, StandardOutput
-from keras_transformer.durations import duration
-from keras_transformer.errors import ConfigError, InputError
-from keras_transformer.files import behind_links, check_replaceable, read_lines
+from keras_transformer.ground.durations import duration
+from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.ground.files import behind_links, check_replaceable, read_lines
+from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.formats import FORMATS, WITH_FIELDS
 from keras_transformer.text.formats.parts import Field, Part, TranslatedError
-from keras_transformer.translation import Translation
 
 log = logging.getLogger("keras_transformer")
 

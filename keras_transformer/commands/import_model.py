@@ -14,12 +14,12 @@ import typer
 
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process
 from keras_transformer.commands.signals import end_on_signals
-from keras_transformer.files import read_lines
-from keras_transformer.hub import download, is_on_hub
-from keras_transformer.imports import UNUSED_IN_TRANSLATION, quiet_imports
+from keras_transformer.ground.files import read_lines
+from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
+from keras_transformer.models.hub import download, is_on_hub
 
 if TYPE_CHECKING:  # it imports NumPy
-    from keras_transformer.imported.model import ImportedModel
+    from keras_transformer.models.imported.model import ImportedModel
 
 log = logging.getLogger("keras_transformer")
 app = command_app()
@@ -72,8 +72,8 @@ def import_model(
     with exit_codes():
         began = time.monotonic()
         with quiet_imports(without=UNUSED_IN_TRANSLATION):
-            import keras_transformer.saved_run  # noqa: F401  (Keras, which writing needs)
-            from keras_transformer.imported.folder import import_folder, refuse_existing, write_run
+            import keras_transformer.runs.saved_run  # noqa: F401  (Keras, which writing needs)
+            from keras_transformer.models.imported.folder import import_folder, refuse_existing, write_run
 
         refuse_existing(run)
         lines = lines_of(check) if check else []

@@ -1,7 +1,7 @@
 """The arguments and options that several commands share, each written once.
 
 A command takes them as types, with a default beside: `batch_size: BatchSize = BATCH_SIZE`. The options of a search come
-from the table in decoding/options.py: a command that `takes_search_options` gets them as one argument, `search`.
+from the table in search/options.py: a command that `takes_search_options` gets them as one argument, `search`.
 """
 
 import functools
@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from keras_transformer.batching import LONGEST_SOURCE
-from keras_transformer.decoding.options import OPTIONS, TARGET_PREFIX, Option
+from keras_transformer.pieces.batching import LONGEST_SOURCE
+from keras_transformer.search.options import OPTIONS, TARGET_PREFIX, Option
 from keras_transformer.text.glossary import FLAGS
 from keras_transformer.text.spans import KINDS
 
@@ -33,7 +33,7 @@ class SearchArguments(NamedTuple):
 def takes_search_options(*names: str, **defaults: Any) -> Callable[[Callable], Callable]:
     """Give a command these options of a search, or all of them, in place of its parameter `search`: SearchArguments.
 
-    Each has the type, help and default of its row in decoding/options.py, or the default in `defaults`.
+    Each has the type, help and default of its row in search/options.py, or the default in `defaults`.
     """
     options = [OPTIONS[name] for name in names or OPTIONS]
     keyword = inspect.Parameter.KEYWORD_ONLY

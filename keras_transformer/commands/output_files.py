@@ -4,9 +4,9 @@ import os
 import pathlib
 from collections.abc import Iterable
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.files import behind_links, resolved
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import behind_links, resolved
+from keras_transformer.runs.run_folder import RunFolder
 
 PICTURES = (".png", ".svg", ".pdf")
 

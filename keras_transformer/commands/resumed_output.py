@@ -9,10 +9,10 @@ import pathlib
 from collections.abc import Iterable
 from typing import Any, BinaryIO
 
-from keras_transformer.errors import ConfigError, InputError, UserError
-from keras_transformer.files import write_atomically
-from keras_transformer.locks import locked
-from keras_transformer.notations import json_of
+from keras_transformer.ground.errors import ConfigError, InputError, UserError
+from keras_transformer.ground.files import write_atomically
+from keras_transformer.ground.locks import locked
+from keras_transformer.ground.notations import json_of
 
 log = logging.getLogger("keras_transformer")
 

@@ -2,10 +2,10 @@
 
 import pathlib
 
-from keras_transformer.files import sha256_of
-from keras_transformer.hub import download, is_on_hub
-from keras_transformer.imports import UNUSED_IN_TRANSLATION, quiet_imports
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.files import sha256_of
+from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
+from keras_transformer.models.hub import download, is_on_hub
+from keras_transformer.runs.run_folder import RunFolder
 
 
 def opened(run: str) -> pathlib.Path:
@@ -17,8 +17,8 @@ def opened(run: str) -> pathlib.Path:
         return pathlib.Path(run)
     folder = download(run)
     with quiet_imports(without=UNUSED_IN_TRANSLATION):
-        from keras_transformer.parallel import tune_for_translation
-        from keras_transformer.presets import run_in
+        from keras_transformer.models.presets import run_in
+        from keras_transformer.translation.parallel import tune_for_translation
 
     tune_for_translation()  # before TensorFlow is used to import a MarianMT model
     return run_in(folder)

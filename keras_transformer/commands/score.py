@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process, standard_output
 from keras_transformer.commands.options import (
     BatchSize,
@@ -21,13 +20,14 @@ from keras_transformer.commands.options import (
 )
 from keras_transformer.commands.runs import opened
 from keras_transformer.commands.signals import end_on_signals
-from keras_transformer.errors import InputError
-from keras_transformer.files import read_lines
-from keras_transformer.imports import UNUSED_IN_TRANSLATION, quiet_imports
-from keras_transformer.outputs import outputs_of
+from keras_transformer.ground.errors import InputError
+from keras_transformer.ground.files import read_lines
+from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
+from keras_transformer.pieces.batching import BATCH_SIZE, LONGEST_SOURCE
+from keras_transformer.translation.outputs import outputs_of
 
 if TYPE_CHECKING:  # it imports TensorFlow
-    from keras_transformer.scorer import ScoredPair
+    from keras_transformer.translation.scorer import ScoredPair
 
 app = command_app()
 
@@ -66,8 +66,8 @@ def score(
                 f"{source} has {len(texts[0])} lines and {target} has {len(texts[1])}: they must be pairs."
             )
         with quiet_imports(without=UNUSED_IN_TRANSLATION):
-            from keras_transformer.parallel import tune_for_translation
-            from keras_transformer.scorer import Scorer
+            from keras_transformer.translation.parallel import tune_for_translation
+            from keras_transformer.translation.scorer import Scorer
 
         tune_for_translation()
         values = search.with_run_defaults(outputs.search)

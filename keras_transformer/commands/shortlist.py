@@ -14,15 +14,15 @@ from keras_transformer.commands.console import command_app, exit_codes, prepare_
 from keras_transformer.commands.options import RunName
 from keras_transformer.commands.runs import opened
 from keras_transformer.commands.signals import end_on_signals
-from keras_transformer.decoding.options import ON
-from keras_transformer.errors import ConfigError, InputError
-from keras_transformer.files import unpacked_lines
-from keras_transformer.outputs import outputs_of
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.ground.files import unpacked_lines
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import ON
+from keras_transformer.translation.outputs import outputs_of
 
 if TYPE_CHECKING:  # they import NumPy and SentencePiece
+    from keras_transformer.pieces.tokenizer import Tokenizer
     from keras_transformer.shortlist.lexicon import Lexicon
-    from keras_transformer.tokenizer import Tokenizer
 
 log = logging.getLogger("keras_transformer")
 app = command_app()
@@ -84,7 +84,7 @@ def shortlist(
         folder.check_tokenizer()
         outputs_of(folder.path).check_text("A shortlist is for text: leave it out.")
         began = time.monotonic()
-        from keras_transformer.pair_tokenizer import open_tokenizer
+        from keras_transformer.pieces.pair_tokenizer import open_tokenizer
         from keras_transformer.shortlist.shortlist import build, sum_of
 
         tokenizer = open_tokenizer(folder.tokenizer)
@@ -117,8 +117,8 @@ def translations_in(
 
     Without target text they are in the order of the vocabulary, in which frequent pieces come first.
     """
+    from keras_transformer.ground.tokens import OWN_PIECE
     from keras_transformer.shortlist.lexicon import learned_lexicon, read_lexicon
-    from keras_transformer.tokens import OWN_PIECE
 
     if lexicon is None:
         source_ids, target_ids = encoded_pairs(sources, targets, tokenizer)

@@ -5,11 +5,11 @@ import pathlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from keras_transformer.errors import ConfigError, InputError
-from keras_transformer.files import read_lines
+from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.ground.files import read_lines
 
 if TYPE_CHECKING:
-    from keras_transformer.translator import Translator
+    from keras_transformer.translation.translator import Translator
 
 
 class TargetPrefixes:

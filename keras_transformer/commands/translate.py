@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keras_transformer.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.commands.console import (
     CutLines,
     command_app,
@@ -56,19 +55,20 @@ from keras_transformer.commands.output_files import check_not_read
 from keras_transformer.commands.runs import opened, sums_of
 from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.commands.target_prefixes import RequiredPhrases, TargetPrefixes
-from keras_transformer.decoding.options import ON, SearchOptions
-from keras_transformer.errors import ConfigError
-from keras_transformer.files import on_one_line, sha256_of
-from keras_transformer.imports import UNUSED_IN_TRANSLATION, quiet_imports
-from keras_transformer.outputs import outputs_of
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import on_one_line, sha256_of
+from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.parsing.written import drawing
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.pieces.batching import BATCH_SIZE, LONGEST_SOURCE
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import ON, SearchOptions
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.spans import Protection
-from keras_transformer.translation import Translation
+from keras_transformer.translation.outputs import outputs_of
 
 if TYPE_CHECKING:  # it imports TensorFlow
-    from keras_transformer.translator import Translator
+    from keras_transformer.translation.translator import Translator
 
 log = logging.getLogger("keras_transformer")
 app = command_app()
@@ -132,8 +132,8 @@ def translate(
         if draw:
             outputs.check_drawn(options.n_best == 1 and not scores)
         with quiet_imports(without=UNUSED_IN_TRANSLATION):
-            from keras_transformer.parallel import tune_for_translation
-            from keras_transformer.translator import Translator
+            from keras_transformer.translation.parallel import tune_for_translation
+            from keras_transformer.translation.translator import Translator
 
         tune_for_translation()
         translator = Translator.load(

@@ -8,11 +8,11 @@ from packaging.version import InvalidVersion, Version
 from keras_transformer.doctor.finding import Finding, missing, note, ok
 from keras_transformer.doctor.packages import tensorflow_name, version_of
 from keras_transformer.doctor.variables import damage_in
-from keras_transformer.errors import UserError, first_line_of
-from keras_transformer.files import files_in
-from keras_transformer.lite.folder import DESCRIPTION, Description, LiteFolder
-from keras_transformer.notations import json_of
-from keras_transformer.pair_tokenizer import open_tokenizer
+from keras_transformer.ground.errors import UserError, first_line_of
+from keras_transformer.ground.files import files_in
+from keras_transformer.ground.notations import json_of
+from keras_transformer.pieces.pair_tokenizer import open_tokenizer
+from keras_transformer.runs.lite_folder import DESCRIPTION, Description, LiteFolder
 
 AGAIN = "export the run again, or copy the folder again"
 CERTIFICATE = "certificate.json"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from keras_transformer.doctor.exports import ctranslate2_model, lite_model, marian_mt, saved_models, version
 from keras_transformer.doctor.finding import Finding, missing, ok
 from keras_transformer.doctor.runs import run
-from keras_transformer.lite.folder import is_lite_folder
-from keras_transformer.run_folder import SAVED_MODEL, RunFolder, holds_preset
+from keras_transformer.runs.lite_folder import is_lite_folder
+from keras_transformer.runs.run_folder import SAVED_MODEL, RunFolder, holds_preset
 
 
 def folder(path: pathlib.Path) -> Iterator[Finding]:

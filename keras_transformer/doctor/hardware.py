@@ -8,10 +8,10 @@ import site
 import subprocess
 from collections.abc import Iterator
 
-from keras_transformer.container import core_limit, memory_limit
 from keras_transformer.doctor.finding import Finding, missing, note, ok
 from keras_transformer.doctor.packages import cuda_requirements, tensorflow_name, version_of
-from keras_transformer.machine import (
+from keras_transformer.ground.container import core_limit, memory_limit
+from keras_transformer.ground.machine import (
     free_memory,
     has_bfloat16_products,
     memory_that_is,

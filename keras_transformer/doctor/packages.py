@@ -11,10 +11,10 @@ from typing import NamedTuple
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
-from keras_transformer.commands.table import DISTRIBUTION
 from keras_transformer.doctor.finding import Finding, missing, note, ok
-from keras_transformer.machine import cpuinfo
-from keras_transformer.version import project_of_checkout, version_line
+from keras_transformer.ground.command_table import DISTRIBUTION
+from keras_transformer.ground.machine import cpuinfo
+from keras_transformer.ground.version import project_of_checkout, version_line
 
 TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tf-nightly")  # any of them is imported as tensorflow
 GIVES = {  # by extra

@@ -5,12 +5,12 @@ import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from keras_transformer.confidence import Calibration
 from keras_transformer.doctor.finding import Finding, missing, note, ok
-from keras_transformer.errors import UserError, first_line_of
-from keras_transformer.files import unpacked_lines
-from keras_transformer.notations import json_of, toml_of
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import UserError, first_line_of
+from keras_transformer.ground.files import unpacked_lines
+from keras_transformer.ground.notations import json_of, toml_of
+from keras_transformer.runs.confidence import Calibration
+from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.shortlist.shortlist import Shortlist
 
 RESTORE = "copy it again from where the run was trained"

@@ -10,14 +10,14 @@ import numpy as np
 from keras_transformer.doctor.finding import Finding, missing, note, ok
 from keras_transformer.doctor.packages import version_of
 from keras_transformer.doctor.run_records import RESTORE, records
-from keras_transformer.errors import UserError, first_line_of
-from keras_transformer.files import DAMAGED_ARCHIVE
-from keras_transformer.kinds import load_model_config
+from keras_transformer.ground.errors import UserError, first_line_of
+from keras_transformer.ground.files import DAMAGED_ARCHIVE
+from keras_transformer.ground.notations import json_of
 from keras_transformer.model_config import BaseModelConfig
-from keras_transformer.notations import json_of
-from keras_transformer.pair_tokenizer import open_tokenizer
-from keras_transformer.run_folder import CHECKPOINTS, RunFolder
-from keras_transformer.sources import check_vocabulary
+from keras_transformer.pieces.pair_tokenizer import open_tokenizer
+from keras_transformer.pieces.sources import check_vocabulary
+from keras_transformer.runs.kinds import load_model_config
+from keras_transformer.runs.run_folder import CHECKPOINTS, RunFolder
 
 FINISH = "keras-transformer train CONFIG finishes a training; else copy the folder again"
 

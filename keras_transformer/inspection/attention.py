@@ -7,12 +7,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.batching import list_of_lines
-from keras_transformer.decoding.forced import ATTENTIONS, ForcedDecoder
-from keras_transformer.errors import ConfigError
-from keras_transformer.sources import encoded_lines, padded
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import BOS
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.tokens import BOS
+from keras_transformer.pieces.batching import list_of_lines
+from keras_transformer.pieces.sources import encoded_lines, padded
+from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.translation.forced import ATTENTIONS, ForcedDecoder
 
 LONGEST = 32  # pieces of a side, EOS included; longer sides are cut: a picture of more could not be read
 

@@ -12,18 +12,18 @@ from typing import Any, Protocol
 import keras
 from tensorboard.compat.proto.summary_pb2 import Summary
 
-from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.bleu import CHRF, Scores, raw_bleu, score
-from keras_transformer.decoding.forced import ATTENTIONS
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import ConfigError, UserError
+from keras_transformer.ground.errors import ConfigError, UserError
 from keras_transformer.inspection.attention import AttentionReader, head_measures
+from keras_transformer.inspection.bleu import CHRF, Scores, raw_bleu, score
 from keras_transformer.inspection.log_folder import LogFolder
 from keras_transformer.inspection.markdown import escaped
 from keras_transformer.inspection.pictures import draw_attention, picture_summary
-from keras_transformer.languages import warn_of_unspaced
-from keras_transformer.samples import SHOWN, Sample, inspected_table, translate_pairs
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.inspection.samples import SHOWN, Sample, inspected_table, translate_pairs
+from keras_transformer.pieces.batching import BATCH_SIZE
+from keras_transformer.pieces.languages import warn_of_unspaced
+from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.forced import ATTENTIONS
 
 Pairs = Iterable[tuple[str, str]]  # sentences and their translations
 GREEDY = SearchOptions(beam_size=1)
@@ -91,7 +91,7 @@ class BleuScore(keras.callbacks.Callback):
         language: str = "",
     ):
         super().__init__()
-        from keras_transformer.translator import Translator  # here, because it alone needs TensorFlow
+        from keras_transformer.translation.translator import Translator  # here, because it alone needs TensorFlow
 
         pairs = list(pairs)
         references = tokenizer.restored(reference for _, reference in pairs)

@@ -18,7 +18,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 from tensorboard.plugins.text.summary_v2 import text_pb
 
-from keras_transformer.files import write_atomically
+from keras_transformer.ground.files import write_atomically
 from keras_transformer.inspection.retrying_file import RetryingFile
 
 log = logging.getLogger("keras_transformer")

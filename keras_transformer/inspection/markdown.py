@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
-from keras_transformer.files import on_one_line
+from keras_transformer.ground.files import on_one_line
 
 MARKUP = re.compile(r"([\\`*_\[\]|])")  # characters that Markdown would take for its own
 

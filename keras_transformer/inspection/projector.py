@@ -9,7 +9,7 @@ import numpy as np
 from google.protobuf import text_format
 from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
 
-from keras_transformer.files import write_atomically
+from keras_transformer.ground.files import write_atomically
 from keras_transformer.layers.embedding import TokenEmbedding
 
 CONFIG = "projector_config.pbtxt"  # the name that TensorBoard looks for

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import keras
 from keras import ops
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.inspection.callbacks import Inspection, Writer
 from keras_transformer.layers.blocks import Block, MemoryBlock
 from keras_transformer.model import states_of

@@ -4,7 +4,7 @@ import logging
 import os
 import pathlib
 
-from keras_transformer.errors import first_line_of
+from keras_transformer.ground.errors import first_line_of
 
 log = logging.getLogger("keras_transformer")
 

@@ -5,8 +5,8 @@ import operator
 import keras
 from keras import ops
 
-from keras_transformer.bits import mixed
-from keras_transformer.replicas import number_of_replica, replica_count
+from keras_transformer.ground.bits import mixed
+from keras_transformer.ground.replicas import number_of_replica, replica_count
 
 STREAM_OF_REPLICA = 0x9E3779B9  # per replica number, added to the stream: far larger than differences between layers
 

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_transformer.config import SINUSOIDS
-from keras_transformer.decoding.gather import rows_at
+from keras_transformer.layers.gather import rows_at
 
 
 class OutputWeights(NamedTuple):

@@ -6,8 +6,8 @@ from keras import ops
 from keras_transformer.layers.attention import at_least_float32
 from keras_transformer.layers.blocks import MemoryBlock
 from keras_transformer.layers.composite import CompositeLayer
+from keras_transformer.layers.loop import scan
 from keras_transformer.masks import first_in_segment, hide_padding
-from keras_transformer.recurrent.loop import scan
 
 
 def running_average(values, forget, segments, training: bool = False):

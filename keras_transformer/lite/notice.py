@@ -6,7 +6,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 
-from keras_transformer.files import stderr_into
+from keras_transformer.ground.files import stderr_into
 
 NOTICE = b"INFO: Created TensorFlow Lite XNNPACK delegate for CPU."
 

@@ -12,19 +12,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_transformer.batching import list_of_lines
-from keras_transformer.confidence import Calibration, confidence_by
-from keras_transformer.decoding.options import LONGEST_OUTPUT, SearchOptions
-from keras_transformer.errors import ConfigError, UserError, first_line_of
-from keras_transformer.hypotheses import translations_in
-from keras_transformer.lite.folder import Description, LiteFolder, Room
+from keras_transformer.ground.errors import ConfigError, UserError, first_line_of
+from keras_transformer.ground.machine import processor_cores
+from keras_transformer.ground.tokens import PAD
 from keras_transformer.lite.notice import without_notice
 from keras_transformer.lite.one_signature import one_signature
-from keras_transformer.machine import processor_cores
-from keras_transformer.pair_tokenizer import open_tokenizer
-from keras_transformer.sources import are_longer, encoded_lines
-from keras_transformer.tokens import PAD
-from keras_transformer.translation import Translation
+from keras_transformer.pieces.batching import list_of_lines
+from keras_transformer.pieces.hypotheses import translations_in
+from keras_transformer.pieces.pair_tokenizer import open_tokenizer
+from keras_transformer.pieces.sources import are_longer, encoded_lines
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.confidence import Calibration, confidence_by
+from keras_transformer.runs.lite_folder import Description, LiteFolder, Room
+from keras_transformer.search.options import LONGEST_OUTPUT, SearchOptions
 
 KEPT = 10  # idle interpreters per thread: as many as there are rooms, of one sentence and of several
 

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from keras import ops
 
-from keras_transformer.decoding.options import ON, SearchOptions
-from keras_transformer.decoding.scores import NEVER
-from keras_transformer.decoding.state import select_hypotheses
-from keras_transformer.errors import ConfigError
-from keras_transformer.normalization import SPACE
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.tokens import EOS, PAD
 from keras_transformer.parsing.linear import is_closing, is_leaf, is_opening
-from keras_transformer.tokens import EOS, PAD
+from keras_transformer.pieces.normalization import SPACE
+from keras_transformer.search.options import ON, SearchOptions
+from keras_transformer.search.scores import NEVER
+from keras_transformer.search.state import select_hypotheses
 
 DEEPEST = 100  # brackets that may be open at once; the deepest tree of the Penn Treebank's sample has 32
 

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from keras_transformer.normalization import is_blank
+from keras_transformer.pieces.normalization import is_blank
 
 LEAF = "XX"  # each word, without its part of speech
 ROOT = "S"  # the label of the bracket that `repaired` puts around what has none

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from keras_transformer.parsing.linear import LEAF, is_tree, penn_tree, penn_words, repaired, symbols_of
-from keras_transformer.translation import Translation
+from keras_transformer.pieces.translation import Translation
 
 log = logging.getLogger("keras_transformer")
 

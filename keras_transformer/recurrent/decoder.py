@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from keras_transformer.layers.cells import CELLS
 from keras_transformer.layers.composite import CompositeLayer
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.loop import scan
 from keras_transformer.masks import first_in_segment, segment_mask
 from keras_transformer.recurrent.attention import AdditiveAttention, Attention, DotAttention, GeneralAttention
-from keras_transformer.recurrent.cells import CELLS
 from keras_transformer.recurrent.config import ATTENTIONS
-from keras_transformer.recurrent.loop import scan
 
 
 class RecurrentState(NamedTuple):

@@ -3,10 +3,10 @@
 import keras
 
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.recurrent import FinalStates, Recurrent
 from keras_transformer.model import embedding_layers
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.recurrent.decoder import RecurrentDecoder
-from keras_transformer.recurrent.layers import FinalStates, Recurrent
 from keras_transformer.translation_model import INPUTS, TranslationModel
 
 

@@ -4,14 +4,14 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_transformer.decoding.scores import log_coverage
-from keras_transformer.decoding.state import select_hypotheses
+from keras_transformer.ground.tokens import PAD
 from keras_transformer.layers.embedding import OutputWeights, logits_by
 from keras_transformer.masks import segment_mask
 from keras_transformer.model import target_layers
 from keras_transformer.recurrent.decoder import Memory, RecurrentState, in_a_row, in_layers
 from keras_transformer.recurrent.model import RecurrentModel, encoder
-from keras_transformer.tokens import PAD
+from keras_transformer.search.scores import log_coverage
+from keras_transformer.search.state import select_hypotheses
 
 
 class RecurrentDecoderState(NamedTuple):

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_transformer.errors import InputError
-from keras_transformer.files import unpacked_lines
+from keras_transformer.ground.errors import InputError
+from keras_transformer.ground.files import unpacked_lines
 
 ITERATIONS = 5
 CHUNK = 4_000_000  # links that are looked at together

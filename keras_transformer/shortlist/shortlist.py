@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_transformer.decoding.options import ON, SearchOptions, check_options
-from keras_transformer.errors import ConfigError
-from keras_transformer.files import DAMAGED_ARCHIVE, write_atomically
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import DAMAGED_ARCHIVE, write_atomically
+from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import ON, SearchOptions, check_options
 from keras_transformer.shortlist.lexicon import Lexicon
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import BOS, EOS, PAD, UNK
 
 ARRAYS = ("offsets", "pieces", "always")
 

@@ -5,14 +5,14 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from keras_transformer.batching import why_no_text
-from keras_transformer.errors import InputError
-from keras_transformer.languages import check_code
+from keras_transformer.ground.errors import InputError
+from keras_transformer.pieces.batching import why_no_text
+from keras_transformer.pieces.languages import check_code
+from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.fitting import fitting
 from keras_transformer.text.marks import taken_apart
 from keras_transformer.text.passages import Passage, Token
 from keras_transformer.text.sentences import Span, require_sentencex, sentences_of
-from keras_transformer.translation import Translation
 
 
 class Sentence(NamedTuple):

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from keras_transformer.ground.tokens import PAD
+from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.glossary import Glossary
-from keras_transformer.tokens import PAD
-from keras_transformer.translation import Translation
 
 log = logging.getLogger("keras_transformer")
 
@@ -72,7 +72,7 @@ def tokens_of(
 
 
 def rule_of_forbidden(sequences: Sequence[Sequences]) -> np.ndarray:
-    """Return the rule `forbidden` of a search (decoding/forbidden.py): int32 (B, N, M)."""
+    """Return the rule `forbidden` of a search (search/rules/forbidden.py): int32 (B, N, M)."""
     most = max(map(len, sequences))
     longest = max((len(tokens) for of_line in sequences for tokens in of_line), default=1)
     rule = np.full((len(sequences), most, longest), PAD, np.int32)

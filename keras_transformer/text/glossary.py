@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from keras_transformer.errors import InputError
-from keras_transformer.files import read_lines
+from keras_transformer.ground.errors import InputError
+from keras_transformer.ground.files import read_lines
 
 CASE, PART, REGEX, SOFT = FLAGS = ("case", "part", "regex", "soft")
 LONGEST_TERM = 1000  # characters

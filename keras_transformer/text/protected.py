@@ -6,13 +6,13 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.occurrences import UNSPACED
 from keras_transformer.text.placeholders import SYMBOL, symbol_of
 from keras_transformer.text.placing import LETTER, Alignment, Source, is_through, placed, replaced, text_of
 from keras_transformer.text.spans import MARK, PLACEHOLDERS, SOFT_TERM, TAGS, TERM, Protection, Span, without_overlaps
 from keras_transformer.text.tags import Stripped, Tag, tree_of, with_tags, without_tags
 from keras_transformer.text.terms import shown, without_signs
-from keras_transformer.translation import Translation
 
 log = logging.getLogger("keras_transformer")
 

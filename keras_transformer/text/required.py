@@ -1,4 +1,4 @@
-"""Phrases that a translation must have: from texts to the rule `required` of a search (decoding/required.py)."""
+"""Phrases that a translation must have: from texts to the rule `required` of a search (search/rules/required.py)."""
 
 import functools
 import itertools
@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_transformer.batching import list_of_lines
-from keras_transformer.errors import ConfigError, InputError
-from keras_transformer.normalization import SPACE, SPACES, is_blank
-from keras_transformer.prefixes import GUARD
+from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.ground.tokens import BOS, PAD, UNK
+from keras_transformer.pieces.batching import list_of_lines
+from keras_transformer.pieces.normalization import SPACE, SPACES, is_blank
+from keras_transformer.pieces.prefixes import GUARD
+from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.glossary import Glossary
 from keras_transformer.text.occurrences import capitalised
 from keras_transformer.text.placeholders import SYMBOL
 from keras_transformer.text.spans import PATTERNS, TAGS
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import BOS, PAD, UNK
-from keras_transformer.translation import Translation
 
 log = logging.getLogger("keras_transformer")
 

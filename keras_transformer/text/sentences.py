@@ -5,9 +5,9 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from keras_transformer.errors import UserError
-from keras_transformer.files import BYTE_ORDER_MARK
-from keras_transformer.languages import short_code
+from keras_transformer.ground.errors import UserError
+from keras_transformer.ground.files import BYTE_ORDER_MARK
+from keras_transformer.pieces.languages import short_code
 from keras_transformer.text.spans import PATTERNS, PLACEHOLDERS, TAGS
 
 Span = tuple[int, int]  # start and end in a text

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.files import read_lines
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import read_lines
 from keras_transformer.text.glossary import CASE, Glossary
 from keras_transformer.text.placeholders import SYMBOL
 

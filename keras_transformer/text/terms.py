@@ -9,7 +9,7 @@ bytes in every tokenizer that keeps all text, and leave the words around them in
 import re
 from collections.abc import Iterable
 
-from keras_transformer.errors import InputError
+from keras_transformer.ground.errors import InputError
 
 BEFORE, AFTER = "\u00a6", "\u00ac"  # around a term: a broken bar and a sign of negation, which hardly any text has
 SHOWN = re.compile(f"{BEFORE} [^{BEFORE}{AFTER}]*{AFTER}")

@@ -18,7 +18,7 @@ from cluster.storage import StoredFile
 from cluster.works import Clean, Translate
 from export.litert.write import write_model
 from keras_transformer.lite.translator import LiteTranslator
-from keras_transformer.saved_run import load_run
+from keras_transformer.runs.saved_run import load_run
 from tests.support.exports import write_version
 from tests.support.processes import end, wait_until
 from tests.support.runs import SENTENCES, random_run

@@ -20,7 +20,7 @@ from cluster.formats import TextLines
 from cluster.job import Place, Request, described, news, run, stopped_by_signals
 from cluster.part import Job
 from cluster.works import Clean, Translate
-from keras_transformer.errors import Interrupted
+from keras_transformer.ground.errors import Interrupted
 from tests.support.local_spark import LocalSpark, Parts
 
 PAIRS = ["a\tb", "same\tSame", "a\tb", "no tab", "c\td", "a\tb", "e\te"]

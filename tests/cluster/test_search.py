@@ -8,9 +8,9 @@ from cluster.engines import GraphEngine, Refused
 from cluster.errors import ClusterError
 from cluster.search import Candidates, best_of, candidates_of, protecting
 from cluster.works import Nearest, Score, Translate
+from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.spans import Protection
-from keras_transformer.translation import Translation
 from tests.cluster.test_works import Capitals, lite_engine
 
 NO_HYPOTHESIS = -1e9

@@ -9,15 +9,15 @@ from cluster.engines import GraphEngine, LiteEngine, Refused
 from cluster.errors import ClusterError
 from cluster.search import placeholders_of
 from cluster.works import Clean, Nearest, Score, Translate
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import InputError
-from keras_transformer.scorer import Scorer
+from keras_transformer.ground.errors import InputError
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.cleaning import Cleaner
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.placeholders import MOST_PLACEHOLDERS, symbols_of
 from keras_transformer.text.spans import Protection
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
+from keras_transformer.translation.scorer import Scorer
+from keras_transformer.translation.translator import Translator
 from tests.support.exports import OPTIONS, write_version
 from tests.support.runs import SENTENCES, random_run
 

@@ -6,7 +6,7 @@ import pytest
 
 from export.certificate.agreement import TIES, ScoreComparison, agreement
 from export.versions import ExportError
-from keras_transformer.translation import Translation
+from keras_transformer.pieces.translation import Translation
 
 
 def fixed(*answers):

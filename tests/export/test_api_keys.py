@@ -15,7 +15,7 @@ from export.server.api_keys import ApiKeys, keys_in
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.versions import ExportError
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
 from tests.support.commands import assert_one_sentence, invoke
 
 KEYS = ["first-0123456789abcdef", "second-fedcba9876543210"]

@@ -19,8 +19,8 @@ from tensorflow_serving.apis import predict_pb2
 from export.client.client import ServingClient
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from keras_transformer.batching import BYTES_PER_TOKEN
-from keras_transformer.normalization import is_blank
+from keras_transformer.pieces.batching import BYTES_PER_TOKEN
+from keras_transformer.pieces.normalization import is_blank
 from tests.support.bad_requests import BODIES, HEADS, LINES, MESSAGES, PATHS, REQUESTS, Bystander, resident, send
 from tests.support.exports import write_version
 from tests.support.runs import SENTENCES, random_run

@@ -13,7 +13,7 @@ from export.certificate.runtimes import CRuntime, c_library, package, strings
 from export.client.client import ServingClient
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.search.options import SearchOptions
 from tests.support.bad_requests import JSON_OPTIONS, REQUESTS, option_tensors
 from tests.support.exports import write_version
 from tests.support.runs import SENTENCES

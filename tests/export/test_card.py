@@ -8,7 +8,7 @@ import yaml
 import keras_transformer as kt
 from export.huggingface.card import languages_of, model_card
 from export.huggingface.settings import Languages
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.run_folder import RunFolder
 from tests.support.runs import RUN_MODEL
 
 SCORES = {

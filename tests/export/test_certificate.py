@@ -8,7 +8,7 @@ from export.graph.operations import OF_OLDEST, meta_graph, operations_in
 from export.server import version
 from export.server.version import Version, warm_up_requests
 from export.versions import CERTIFICATE, ExportError
-from keras_transformer.translation import Translation
+from keras_transformer.pieces.translation import Translation
 from tests.support.commands import assert_one_sentence, invoke
 
 LINES = ["one", "two", "three", "four", "five"]

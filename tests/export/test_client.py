@@ -19,8 +19,8 @@ from export.client.transports import ClientError
 from export.query import app
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from keras_transformer.errors import InputError
-from keras_transformer.translation import Translation
+from keras_transformer.ground.errors import InputError
+from keras_transformer.pieces.translation import Translation
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.exports import write_version
 from tests.support.runs import SENTENCES, random_run

@@ -7,7 +7,7 @@ import pytest
 
 from export.huggingface import comparison
 from export.versions import ExportError
-from keras_transformer.translation import Translation
+from keras_transformer.pieces.translation import Translation
 
 
 class FixedScores:

@@ -6,11 +6,11 @@ import tensorflow as tf
 
 from export.graph.confidences import Confidences, interpolated
 from export.graph.served_graph import ServedGraph
-from keras_transformer.confidence import Calibration
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import NEVER
-from keras_transformer.decoding.state import Hypotheses
-from keras_transformer.translator import Translator
+from keras_transformer.runs.confidence import Calibration
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.scores import NEVER
+from keras_transformer.search.state import Hypotheses
+from keras_transformer.translation.translator import Translator
 from tests.support.exports import asker
 from tests.support.runs import SENTENCES
 

@@ -14,12 +14,12 @@ from export.litert import convert
 from export.litert.convert import converted, rooms_up_to, search_function, search_outputs
 from export.versions import ExportError
 from keras_transformer.config import TransformerConfig
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import NEVER, UNFINISHED
-from keras_transformer.lite.folder import Room
+from keras_transformer.ground.tokens import EOS
 from keras_transformer.model import Transformer
-from keras_transformer.tokens import EOS
-from keras_transformer.translation import Translation
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.lite_folder import Room
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.scores import NEVER, UNFINISHED
 from tests.support.places import ROOT
 
 OPTIONS = SearchOptions(beam_size=3)

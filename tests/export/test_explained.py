@@ -6,9 +6,9 @@ import tensorflow as tf
 
 from export.graph.explained import BEAM, EXPLAINED_LINES, no_explanation
 from export.graph.served_graph import ServedGraph
-from keras_transformer.decoding.forced import ATTENTIONS, ForcedDecoder
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.trace import EXPLAINED_TOKENS
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.trace import EXPLAINED_TOKENS
+from keras_transformer.translation.forced import ATTENTIONS, ForcedDecoder
 from tests.support.exports import asker
 from tests.support.runs import RUN_MODEL, SENTENCES
 

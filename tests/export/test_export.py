@@ -13,14 +13,14 @@ from export.graph.operations import meta_graph, refuse_xla, xla_in
 from export.graph.served_graph import ServedGraph
 from export.graph.version_folder import WARM_UP_ROWS, write_saved_model
 from export.versions import WARM_UP_REQUESTS, ExportError
-from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.model import Transformer
-from keras_transformer.normalization import BLANK, is_blank
-from keras_transformer.precision import in_precision
-from keras_transformer.saved_run import load_run
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
+from keras_transformer.pieces.normalization import BLANK, is_blank
+from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.saved_run import load_run
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.precision import in_precision
+from keras_transformer.translation.translator import Translator
 from tests.support.exports import OPTIONS, asker, write_version
 from tests.support.runs import RUN_MODEL, SENTENCES, random_run, tokenizer_bytes
 

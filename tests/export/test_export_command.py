@@ -15,9 +15,9 @@ from export.certificate.certificate import summary
 from export.graph import exported, operations, served_graph
 from export.graph.operations import OLDEST
 from export.versions import CERTIFICATE, WARM_UP_REQUESTS
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.exports import OPTIONS, write_version
 from tests.support.processes import end, fork_python, python, start_fork, wait_until

@@ -12,10 +12,10 @@ from export.certificate.agreement import ScoreComparison
 from export.ctranslate2 import convert as export
 from export.versions import ExportError, refuse_existing
 from keras_transformer.config import TransformerConfig
-from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.model import Transformer
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.translator import Translator
+from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.ctranslate2_models import exported, pieces_of
 from tests.support.peers import Peer, needs

@@ -14,13 +14,13 @@ from export import __main__ as command
 from export import translate
 from export.litert.convert import positions_of_loops, rooms_up_to
 from keras_transformer.config import TransformerConfig
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.lite import translator as lite
-from keras_transformer.lite.folder import Description, Room
 from keras_transformer.lite.translator import LiteTranslator, batches_in_rooms
 from keras_transformer.model import Transformer
-from keras_transformer.translator import Translator
+from keras_transformer.runs.lite_folder import Description, Room
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.processes import python
 from tests.support.runs import SENTENCES, decisive, random_run

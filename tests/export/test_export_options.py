@@ -8,9 +8,9 @@ from export import __main__ as command
 from export.__main__ import app
 from export.formats import FormatArguments
 from export.job import ExportJob
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.inference import Inference
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.inference import Inference
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import SearchOptions
 from tests.support.commands import invoke
 
 

@@ -12,16 +12,16 @@ from export.graph.exported import ExportedTranslator
 from export.graph.operations import refuse_xla
 from export.litert import convert
 from export.litert.write import write_model
-from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
-from keras_transformer.files import sha256_of
-from keras_transformer.inference import Inference
+from keras_transformer.ground.files import sha256_of
 from keras_transformer.lite.translator import LiteTranslator
-from keras_transformer.pair_tokenizer import open_tokenizer
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.saved_run import load_run
+from keras_transformer.pieces.pair_tokenizer import open_tokenizer
+from keras_transformer.runs.inference import Inference
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.runs.saved_run import load_run
+from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
 from keras_transformer.shortlist.lexicon import Lexicon
 from keras_transformer.shortlist.shortlist import build, shortlist_of, sum_of
-from keras_transformer.translator import Translator
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke
 from tests.support.exports import write_version
 from tests.support.runs import FIRST_PIECE, RUN_MODEL, SENTENCES, random_run

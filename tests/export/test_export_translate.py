@@ -12,9 +12,9 @@ import tensorflow as tf
 from export import translate as translate_command
 from export.graph import exported
 from keras_transformer.commands.console import BATCHES_AT_ONCE
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
+from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
-from keras_transformer.translation import Translation
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.exports import write_version
 from tests.support.places import ROOT

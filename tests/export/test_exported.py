@@ -8,9 +8,9 @@ import tensorflow as tf
 from export.graph.exported import ExportedTranslator
 from export.versions import ExportError
 from keras_transformer.lite.translator import LiteTranslator
-from keras_transformer.sources import encoded_lines
+from keras_transformer.pieces.sources import encoded_lines
+from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
-from keras_transformer.translation import Translation
 from tests.support.echo import write_echo
 
 

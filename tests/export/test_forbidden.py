@@ -6,16 +6,16 @@ import tensorflow as tf
 from export.graph.forbidden import Found, found_in, matches, places_of_tokens, read_forbidden, search_without
 from export.graph.served_graph import ServedGraph
 from export.graph.text_outputs import EMPTY
-from keras_transformer.decoding.freely import WithPhrases
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import NEVER
-from keras_transformer.graph_tokenizer import graph_tokenizer
+from keras_transformer.ground.tokens import PAD
+from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.search.fallback import WithPhrases
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.scores import NEVER
 from keras_transformer.text.forbidden import ROUNDS, tokens_of
 from keras_transformer.text.glossary import Glossary
 from keras_transformer.text.spans import Protection
-from keras_transformer.tokens import PAD
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
+from keras_transformer.translation.translator import Translator
 from tests.support.exports import asker
 from tests.support.runs import SENTENCES
 

@@ -14,9 +14,9 @@ from export.litert import format as litert_format
 from export.litert import write
 from export.litert.format import LiteRT
 from export.versions import ExportError
-from keras_transformer import translator
-from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.lite import translator as lite
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation import translator
 
 OPTIONS = SearchOptions(beam_size=3, length_penalty=1.5, extra_length=7, shortlist="on")
 WITHOUT = SearchOptions(beam_size=3, length_penalty=1.5, extra_length=7)

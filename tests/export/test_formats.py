@@ -8,7 +8,7 @@ from export.__main__ import app, export
 from export.formats import FORMATS, FormatArguments, flag_of, options_of
 from export.job import ExportJob
 from export.versions import ExportError
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.search.options import SearchOptions
 from tests.support.commands import assert_one_sentence, invoke
 
 OPTIONS = options_of(*FORMATS.values())

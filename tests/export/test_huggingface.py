@@ -12,8 +12,8 @@ from export import __main__ as command
 from export.huggingface import weights
 from export.huggingface.weights import arrays_of, refuse_other_models, write_safetensors
 from export.versions import ExportError
-from keras_transformer.imported.arrays import read_safetensors
-from keras_transformer.imported.folder import import_folder, write_run
+from keras_transformer.models.imported.arrays import read_safetensors
+from keras_transformer.models.imported.folder import import_folder, write_run
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.marian import MARIAN
 from tests.support.models import randomise

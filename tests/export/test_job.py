@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from export.job import MOST_SENTENCES, ExportJob
 from export.versions import ExportError
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.search.options import SearchOptions
 from tests.support.places import ROOT
 
 OPTIONS = SearchOptions(beam_size=3, shortlist="on")
@@ -50,7 +50,7 @@ def test_a_run_is_opened_without_a_precision_that_its_scores_would_not_stand(mon
     """TF32, in which GPUs multiply float32 unless they are told otherwise."""
     done = []
     monkeypatch.setattr(tf.config.experimental, "enable_tensor_float_32_execution", done.append)
-    monkeypatch.setattr("keras_transformer.saved_run.load_run", lambda run: done.append(run) or "a pair")
+    monkeypatch.setattr("keras_transformer.runs.saved_run.load_run", lambda run: done.append(run) or "a pair")
     assert job()._replace(run="run").load_run() == "a pair" and done == [False, "run"]
 
 

@@ -11,12 +11,12 @@ from export.graph import served_graph
 from export.graph.confidences import Confidences
 from export.graph.request import inputs_of
 from export.graph.served_graph import ServedGraph
-from keras_transformer.confidence import OF_NOTHING, Calibration
-from keras_transformer.decoding.freely import WithPhrases
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.placeholders import rule_of_placeholders
-from keras_transformer.decoding.scores import NEVER
-from keras_transformer.tokens import EOS, PAD
+from keras_transformer.ground.tokens import EOS, PAD
+from keras_transformer.runs.confidence import OF_NOTHING, Calibration
+from keras_transformer.search.fallback import WithPhrases
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.rules.placeholders import rule_of_placeholders
+from keras_transformer.search.scores import NEVER
 from tests.support.exports import asker
 
 pytestmark = pytest.mark.usefixtures("eager")

@@ -7,9 +7,9 @@ import pytest
 
 import keras_transformer as kt
 from export import __main__ as command
-from keras_transformer.imported.folder import import_folder, write_run
-from keras_transformer.sources import padded
-from keras_transformer.tokens import BOS, EOS, PAD
+from keras_transformer.ground.tokens import BOS, EOS, PAD
+from keras_transformer.models.imported.folder import import_folder, write_run
+from keras_transformer.pieces.sources import padded
 from tests.support.commands import invoke
 from tests.support.marian import MARIAN
 from tests.support.marian import lines as marian_lines

@@ -18,7 +18,7 @@ from export.server.models import Models
 from export.server.options import ServerOptions
 from export.server.secrets import Secrets
 from export.versions import ExportError
-from keras_transformer.machine import processor_cores
+from keras_transformer.ground.machine import processor_cores
 from tests.support.places import ROOT
 
 PORTS = ["port", "grpc_port"]

@@ -10,13 +10,13 @@ import tensorflow as tf
 from export import __main__ as command
 from export.graph.exported import ExportedTranslator
 from export.graph.served_graph import ServedGraph
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.explainer import Explainer
-from keras_transformer.imported.folder import import_folder
-from keras_transformer.saved_run import load_run, save_run
-from keras_transformer.scorer import Scorer
-from keras_transformer.tokens import EOS
-from keras_transformer.translator import Translator
+from keras_transformer.ground.tokens import EOS
+from keras_transformer.models.imported.folder import import_folder
+from keras_transformer.runs.saved_run import load_run, save_run
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.explainer import Explainer
+from keras_transformer.translation.scorer import Scorer
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke
 from tests.support.exports import asker
 from tests.support.marian import MARIAN, SELF_ATTENTION, SSRU, best_by_marian, lines, pair_run

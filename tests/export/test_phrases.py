@@ -17,15 +17,15 @@ from export.graph.phrases import (
     texts_of,
 )
 from export.graph.served_graph import ServedGraph
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import InputError
-from keras_transformer.graph_tokenizer import graph_tokenizer
-from keras_transformer.prefixes import NO_ENDING
+from keras_transformer.ground.errors import InputError
+from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
+from keras_transformer.pieces.prefixes import NO_ENDING
+from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.text import occurrences, required
 from keras_transformer.text.required import MOST_TOKENS, PhraseReader
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import BOS, EOS, PAD, UNK
-from keras_transformer.translator import Translator
+from keras_transformer.translation.translator import Translator
 from tests.support.exports import asker
 from tests.support.marian import pair_tokenizer
 from tests.support.runs import SENTENCES

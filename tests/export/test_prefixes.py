@@ -6,11 +6,11 @@ import pytest
 import tensorflow as tf
 
 from export.graph.prefixes import GraphPrefixReader, padded_endings
-from keras_transformer.errors import InputError
-from keras_transformer.graph_tokenizer import graph_tokenizer
-from keras_transformer.prefixes import NO_ENDING, PrefixReader
-from keras_transformer.sources import NO_PIECES
-from keras_transformer.tokens import PAD, UNK
+from keras_transformer.ground.errors import InputError
+from keras_transformer.ground.tokens import PAD, UNK
+from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
+from keras_transformer.pieces.prefixes import NO_ENDING, PrefixReader
+from keras_transformer.pieces.sources import NO_PIECES
 from tests.support.marian import pair_tokenizer
 from tests.support.runs import SENTENCES
 

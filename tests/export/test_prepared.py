@@ -7,10 +7,10 @@ import pytest
 import tensorflow as tf
 
 from export.graph.prepared import Prepared, prepared_decoder
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.short_vocabulary import ShortlistTable
-from keras_transformer.kinds import incremental_decoder
 from keras_transformer.model import Transformer
+from keras_transformer.runs.kinds import incremental_decoder
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.short_vocabulary import ShortlistTable
 from tests.support.models import SMALL, as_numpy, randomise
 
 WEIGHT = np.array([[1.0, 2.0], [3.0, 4.0]], "float32")

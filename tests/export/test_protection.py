@@ -9,7 +9,7 @@ from export.server.protection import FORCED, INPUTS, REMAINING, UNPLACED, answer
 from export.server.signature import Signature, Tensor
 from export.server.version import Version, aligns, knows_terms
 from export.versions import CERTIFICATE, INFERENCE
-from keras_transformer.inference import Inference
+from keras_transformer.runs.inference import Inference
 from keras_transformer.text.placeholders import placeholders_known
 from keras_transformer.text.protected import Abilities
 

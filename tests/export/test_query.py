@@ -16,7 +16,7 @@ import export.serve
 import export.translate
 from export.client.access import Access
 from export.client.client import LONGEST_DEADLINE, ServingClient
-from keras_transformer.translation import Translation
+from keras_transformer.pieces.translation import Translation
 from tests.support.commands import invoke
 from tests.support.places import ROOT
 from tests.support.processes import python, start_python

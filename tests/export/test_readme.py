@@ -8,9 +8,9 @@ import pytest
 
 from export.ctranslate2.readme import readme
 from export.litert.readme import readme as readme_of_litert
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import length_penalty
-from keras_transformer.lite.folder import Room
+from keras_transformer.runs.lite_folder import Room
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.scores import length_penalty
 
 
 def search_of(text):

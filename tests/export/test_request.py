@@ -7,10 +7,10 @@ import pytest
 import tensorflow as tf
 
 from export.graph.request import FORBIDDEN, PREFIX, REQUIRED, agreeing, checked, inputs_of, of_each_line, signature
-from keras_transformer.batching import LONGEST_SOURCE
-from keras_transformer.decoding.options import LAWS, SearchOptions
-from keras_transformer.decoding.options import OPTIONS as TABLE
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.pieces.batching import LONGEST_SOURCE
+from keras_transformer.search.options import LAWS, SearchOptions
+from keras_transformer.search.options import OPTIONS as TABLE
 from tests.support.places import ROOT
 
 PAGE = ROOT / "docs" / "serving.md"

@@ -10,7 +10,7 @@ from export.certificate.runtimes import CRuntime, c_library, local_clients, pack
 from export.client.transports import GrpcTransport, RestTransport
 from export.graph.operations import meta_graph
 from export.versions import ExportError
-from keras_transformer.translation import Translation
+from keras_transformer.pieces.translation import Translation
 from tests.support.echo import write_echo
 
 

@@ -15,7 +15,7 @@ from export.server.options import ServerOptions
 from export.server.secrets import Secrets
 from export.server.tls import Certificate
 from export.versions import ExportError
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
 from tests.support.certificates import Pair, openssl
 from tests.support.commands import assert_one_sentence, invoke
 

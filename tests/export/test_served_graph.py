@@ -9,13 +9,13 @@ from export.graph.request import inputs_of
 from export.graph.served_graph import ServedGraph
 from export.graph.slices import SLICE_ROWS
 from export.graph.text_outputs import alignments, without_duplicates
-from keras_transformer.decoding.forced import ForcedDecoder
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import NEVER
+from keras_transformer.ground.tokens import EOS
 from keras_transformer.model import Transformer
-from keras_transformer.saved_run import load_run
-from keras_transformer.tokens import EOS
-from keras_transformer.translator import Translator
+from keras_transformer.runs.saved_run import load_run
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.scores import NEVER
+from keras_transformer.translation.forced import ForcedDecoder
+from keras_transformer.translation.translator import Translator
 from tests.support.exports import asker
 from tests.support.runs import SENTENCES, random_run
 

@@ -5,8 +5,8 @@ import types
 
 import keras_transformer as kt
 from export.huggingface.settings import Languages, config_json, generation_json, write_tokenizer
-from keras_transformer.pair_tokenizer import PairTokenizer
-from keras_transformer.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.pieces.pair_tokenizer import PairTokenizer
 from tests.support.marian import pair_tokenizer
 from tests.support.runs import RUN_MODEL
 

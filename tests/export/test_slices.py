@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from export.graph.slices import SLICE_ROWS, SLICE_TOKENS, first_bytes, in_slices, padded, slice_rows, with_end
-from keras_transformer.tokens import EOS, PAD
+from keras_transformer.ground.tokens import EOS, PAD
 
 
 @pytest.mark.parametrize(

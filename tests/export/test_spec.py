@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from export.versions import ExportError
+from keras_transformer.ground.tokens import BOS, EOS
 from keras_transformer.model import Transformer
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import BOS, EOS
+from keras_transformer.pieces.tokenizer import Tokenizer
 from tests.support.ctranslate2_models import exported, pieces_of
 from tests.support.models import batch_of, randomise
 from tests.support.peers import needs

@@ -6,9 +6,9 @@ import tensorflow as tf
 from export.graph.served_graph import ServedGraph
 from export.graph.text_outputs import alignments, checked_layer, fill_up, joined, without_duplicates, written
 from export.versions import ExportError
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import NEVER
-from keras_transformer.translator import Translator
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.scores import NEVER
+from keras_transformer.translation.translator import Translator
 from tests.support.exports import asker
 from tests.support.runs import SENTENCES
 

@@ -21,7 +21,7 @@ from export.client.transports import (
     is_loopback,
     on_one_line,
 )
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
 
 
 @pytest.mark.parametrize("url", ["localhost", "http://localhost:1/mine", "grpc://localhost:1", "ftp://x/v1/models/y"])

@@ -15,7 +15,7 @@ from export.server.paragraphs import LANGUAGE, PARAGRAPHS, SPANS
 from export.server.signature import Signature, Tensor
 from export.server.version import Version, example_of, without_warnings
 from export.versions import CERTIFICATE, WARM_UP_REQUESTS
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
 from keras_transformer.text.placeholders import symbols_of
 from keras_transformer.text.protected import Abilities
 from tests.support.echo import write_echo

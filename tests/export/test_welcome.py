@@ -19,8 +19,8 @@ from export.server.protection import INPUTS
 from export.server.signature import Signature
 from export.server.welcome import page_data, welcome
 from export.versions import CERTIFICATE
-from keras_transformer.decoding.options import OPTIONS as TABLE
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.search.options import OPTIONS as TABLE
+from keras_transformer.search.options import SearchOptions
 from tests.support.browser import DESK, PHONE, SCHEMES, data_in, violations, visit
 from tests.support.exports import OPTIONS
 from tests.support.runs import SENTENCES

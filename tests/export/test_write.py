@@ -8,8 +8,8 @@ import pytest
 from export.litert import write
 from export.litert.write import LiteComparison, compare, refuse_disagreement
 from export.versions import CERTIFICATE, ExportError
-from keras_transformer.lite.folder import Description
-from keras_transformer.translation import Translation
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.lite_folder import Description
 
 RUN = [("same", -1.0), ("equal", 0.0), ("tie", -1.0), ("other score", -1.0), ("other text", -1.0), ("another", -1.0)]
 LITE = [("same", -1.0), ("equal", 0.0), ("Tie", -1.0), ("other score", -2.0), ("Other text", -2.0), ("Another", -3.0)]

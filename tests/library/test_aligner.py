@@ -5,10 +5,10 @@ import pytest
 import tensorflow as tf
 
 from export.graph.text_outputs import alignments
-from keras_transformer.aligner import Aligner, alignment_layer
-from keras_transformer.decoding.forced import ForcedDecoder
+from keras_transformer.ground.tokens import EOS
 from keras_transformer.recurrent.config import RecurrentConfig
-from keras_transformer.tokens import EOS
+from keras_transformer.translation.aligner import Aligner, alignment_layer
+from keras_transformer.translation.forced import ForcedDecoder
 from tests.support.models import LIVELY
 from tests.support.runs import SENTENCES
 
@@ -26,7 +26,7 @@ def test_the_last_block_but_one_aligns():
     ],
 )
 def test_every_model_aligns_that_attends_to_its_source_however_few_blocks_it_has(config, is_able, monkeypatch):
-    monkeypatch.setattr("keras_transformer.aligner.config_of", lambda config: config)  # without a model
+    monkeypatch.setattr("keras_transformer.translation.aligner.config_of", lambda config: config)  # without a model
     aligner = Aligner(config, None, 512)
     assert aligner.aligns is is_able
     assert is_able or aligner.align([[5, EOS], [6, 7, EOS]], [[8, EOS], [EOS]]) == [[], []]

@@ -8,8 +8,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from keras_transformer.imported.arrays import read_json, read_npz, read_safetensors
-from keras_transformer.imported.errors import ImportedModelError, refusing_damage
+from keras_transformer.models.imported.arrays import read_json, read_npz, read_safetensors
+from keras_transformer.models.imported.errors import ImportedModelError, refusing_damage
 from tests.support.damage import cuts, flips
 from tests.support.marian_files import npz, safetensors
 

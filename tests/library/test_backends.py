@@ -5,8 +5,8 @@ import functools
 import numpy as np
 import pytest
 
-from keras_transformer.kinds import build_model
 from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.runs.kinds import build_model
 from tests.support.models import SMALL, batch_of
 from tests.support.processes import run_without_tensorflow
 

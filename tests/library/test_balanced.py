@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_transformer.decoding.forced import ForcedDecoder
-from keras_transformer.decoding.options import OPTIONS as TABLE
-from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
-from keras_transformer.decoding.scores import NEVER
-from keras_transformer.decoding.search import search
-from keras_transformer.decoding.step import IncrementalDecoder
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.tokens import EOS, PAD
 from keras_transformer.parsing.balanced import DEEPEST, TreeDecoder
 from keras_transformer.parsing.linear import is_tree
-from keras_transformer.tokens import EOS, PAD
-from keras_transformer.translator import Translator
+from keras_transformer.search.options import OPTIONS as TABLE
+from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
+from keras_transformer.search.scores import NEVER
+from keras_transformer.search.search import search
+from keras_transformer.search.step import IncrementalDecoder
+from keras_transformer.translation.forced import ForcedDecoder
+from keras_transformer.translation.translator import Translator
 from tests.support.models import LIVELY, assert_close, lively_transformer
 from tests.support.searches import OTHER_VALUES
 

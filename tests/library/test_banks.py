@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from keras_transformer.decoding.banks import best_of_banks, had_after, had_before, is_new, shared
-from keras_transformer.decoding.continuations import best_continuations
-from keras_transformer.decoding.required import in_row, next_tokens, progress_of
-from keras_transformer.decoding.rules import is_cut_now
-from keras_transformer.decoding.scores import NEVER
-from keras_transformer.decoding.state import BeamState
-from keras_transformer.tokens import BOS, EOS, PAD, SPECIAL
+from keras_transformer.ground.tokens import BOS, EOS, PAD, SPECIAL
+from keras_transformer.search.continuations import best_continuations
+from keras_transformer.search.rules.dynamic_beam_allocation import best_of_banks, had_after, had_before, is_new, shared
+from keras_transformer.search.rules.required import in_row, next_tokens, progress_of
+from keras_transformer.search.rules.table import is_cut_now
+from keras_transformer.search.scores import NEVER
+from keras_transformer.search.state import BeamState
 from tests.support.models import as_numpy
 
 WORDS = 14

@@ -5,8 +5,8 @@ import types
 import numpy as np
 import pytest
 
-from keras_transformer.batching import encoded_by, list_of_lines
-from keras_transformer.errors import InputError
+from keras_transformer.ground.errors import InputError
+from keras_transformer.pieces.batching import encoded_by, list_of_lines
 from keras_transformer.text.required import PhraseReader
 
 

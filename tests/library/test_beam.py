@@ -5,10 +5,10 @@ import types
 import numpy as np
 import pytest
 
-from keras_transformer.decoding.beam import beam_search, worst_wanted
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import NEVER, UNFINISHED
-from keras_transformer.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.search.beam import beam_search, worst_wanted
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.scores import NEVER, UNFINISHED
 from tests.support.models import as_numpy, assert_close
 from tests.support.tables import (
     DIVISORS,

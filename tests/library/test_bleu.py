@@ -6,7 +6,7 @@ import json
 import pytest
 import sacrebleu
 
-from keras_transformer.bleu import (
+from keras_transformer.inspection.bleu import (
     CHRF,
     LOWER_BLEU,
     RAW_BLEU,

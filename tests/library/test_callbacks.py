@@ -6,13 +6,13 @@ import sys
 import pytest
 
 from keras_transformer import inspection
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
 from keras_transformer.inspection import callbacks
 from keras_transformer.inspection.attention import LONGEST
 from keras_transformer.inspection.callbacks import AttentionPictures, Inspection, SampleTranslations
 from keras_transformer.inspection.log_folder import LogFolder
-from keras_transformer.kinds import build_model
 from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.runs.kinds import build_model
 
 
 def test_without_matplotlib_it_is_refused_before_training(pair, monkeypatch):

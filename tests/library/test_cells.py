@@ -5,12 +5,12 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
+from keras_transformer.layers.cells import CELLS, GRUCell, LSTMCell
+from keras_transformer.layers.loop import keras_loop, tensorflow_loop
+from keras_transformer.layers.recurrent import FinalStates, Recurrent
 from keras_transformer.masks import first_in_segment, last_in_segment
 from keras_transformer.recurrent import config
-from keras_transformer.recurrent.cells import CELLS, GRUCell, LSTMCell
 from keras_transformer.recurrent.decoder import RecurrentDecoder
-from keras_transformer.recurrent.layers import FinalStates, Recurrent
-from keras_transformer.recurrent.loop import keras_loop, tensorflow_loop
 from tests.support.models import as_numpy, assert_close, normal, randomise
 
 SEGMENTS = np.array([[1, 1, 1, 2, 2, 0, 0], [1, 2, 2, 2, 2, 3, 0]])

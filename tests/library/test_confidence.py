@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.confidence import (
+from keras_transformer.ground.errors import InputError
+from keras_transformer.runs.confidence import (
     FEWEST_IN_GROUP,
     Calibration,
     calibration_of,
@@ -19,10 +20,9 @@ from keras_transformer.confidence import (
     reliability,
     score_per_token,
 )
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import InputError
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.translator import Translator
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.translator import Translator
 from tests.support.runs import SENTENCES, random_run
 
 CURVE = Calibration((-2.0, -1.0, -0.5), (0.1, 0.4, 0.9), "sentence chrF of at least 60", 100)

@@ -11,9 +11,9 @@ import pydantic
 import pytest
 
 from keras_transformer.config import ACTIVATIONS, PRESETS, TABLE_3, TransformerConfig, base, big, preset, tiny
-from keras_transformer.errors import ConfigError
-from keras_transformer.kinds import CONFIGS
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.model import Transformer
+from keras_transformer.runs.kinds import CONFIGS
 from tests.support.models import SMALL, assert_close
 from train.config.model import SET_ELSEWHERE, ModelConfig
 

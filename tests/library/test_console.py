@@ -15,13 +15,13 @@ import types
 import pytest
 import typer
 
-from keras_transformer.batching import batches_by_length, list_of_lines
 from keras_transformer.commands import console
 from keras_transformer.commands.console import CutLines, exit_codes, groups, output_line
-from keras_transformer.errors import InputError, UserError, first_line_of
-from keras_transformer.files import on_one_line
-from keras_transformer.imports import quiet_imports
-from keras_transformer.translation import Translation
+from keras_transformer.ground.errors import InputError, UserError, first_line_of
+from keras_transformer.ground.files import on_one_line
+from keras_transformer.ground.imports import quiet_imports
+from keras_transformer.pieces.batching import batches_by_length, list_of_lines
+from keras_transformer.pieces.translation import Translation
 from tests.support.processes import python
 
 RECORD = logging.LogRecord("of this test", logging.WARNING, "", 0, "fox", None, None)
@@ -109,7 +109,7 @@ def test_an_error_of_the_program_passes_with_its_traceback():
 
 COMMAND = """
 from keras_transformer.commands.console import command_app, exit_codes
-from keras_transformer.errors import Interrupted, UserError
+from keras_transformer.ground.errors import Interrupted, UserError
 
 app = command_app()
 

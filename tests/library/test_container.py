@@ -2,8 +2,8 @@
 
 import pytest
 
-from keras_transformer import container
-from keras_transformer.container import core_limit, memory_left, memory_limit
+from keras_transformer.ground import container
+from keras_transformer.ground.container import core_limit, memory_left, memory_limit
 
 
 @pytest.fixture

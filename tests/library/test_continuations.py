@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from keras_transformer.decoding.beam import beam_search
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import NEVER
-from keras_transformer.tokens import EOS
+from keras_transformer.ground.tokens import EOS
+from keras_transformer.search.beam import beam_search
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.scores import NEVER
 from tests.support.models import as_numpy
 from tests.support.tables import (
     LENGTH,

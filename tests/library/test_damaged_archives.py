@@ -10,12 +10,12 @@ import pytest
 
 from keras_transformer.doctor.finding import MISSING
 from keras_transformer.doctor.runs import newest_checkpoint
-from keras_transformer.errors import ConfigError
-from keras_transformer.files import DAMAGED_ARCHIVE
-from keras_transformer.pair_tokenizer import MEMBERS, _parts
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import DAMAGED_ARCHIVE
+from keras_transformer.pieces.pair_tokenizer import MEMBERS, _parts
+from keras_transformer.pieces.tokenizer import TokenizerError
+from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.shortlist.shortlist import Shortlist
-from keras_transformer.tokenizer import TokenizerError
 from tests.support.damage import every_flip
 from train.data.corpus import CorpusError
 from train.data.sources.treebank import TreebankFile, members_of

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.datasets import dataset_from_pairs
-from keras_transformer.errors import InputError
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.tokens import BOS, EOS, PAD
+from keras_transformer.ground.errors import InputError
+from keras_transformer.ground.tokens import BOS, EOS, PAD
+from keras_transformer.pieces.datasets import dataset_from_pairs
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
 from tests.support.marian import pair_tokenizer
 
 WORDS = "red green blue one two three".split()

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_transformer.decoding.step import IncrementalDecoder
+from keras_transformer.ground.tokens import BOS, PAD
 from keras_transformer.model import Transformer
-from keras_transformer.tokens import BOS, PAD
+from keras_transformer.search.step import IncrementalDecoder
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
 
 HYPOTHESES, LENGTH = 3, 5

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.search import search
-from keras_transformer.decoding.step import IncrementalDecoder
-from keras_transformer.tokens import BOS
+from keras_transformer.ground.tokens import BOS
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.search import search
+from keras_transformer.search.step import IncrementalDecoder
 from tests.support.models import LIVELY, as_numpy, lively_transformer, sources
 from tests.support.processes import run_without_tensorflow
 
@@ -67,9 +67,9 @@ def test_another_backend_finds_the_same_without_tensorflow(backend, tmp_path):
 JIT = """
 import sys, jax, numpy
 from tests.library.test_decoding_backends import RULES
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.step import IncrementalDecoder
-from keras_transformer.decoding.search import search
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.step import IncrementalDecoder
+from keras_transformer.search.search import search
 from tests.support.models import lively_transformer, sources
 decoder = IncrementalDecoder(lively_transformer())
 find = lambda ids: tuple(search(decoder, ids, SearchOptions(2, extra_length=4), rules=RULES["prefix"]))

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.errors import InputError, UserError
+from keras_transformer.ground.errors import InputError, UserError
+from keras_transformer.pieces.translation import Translation
 from keras_transformer.text import sentences
 from keras_transformer.text.documents import DocumentTranslator, on_one_line
 from keras_transformer.text.fitting import is_joined
-from keras_transformer.translation import Translation
 from tests.support.documents import capitals, translator
 
 TEXT = """Heading

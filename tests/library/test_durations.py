@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_transformer.durations import duration
+from keras_transformer.ground.durations import duration
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ import pytest
 
 from export.graph.served_graph import ServedGraph
 from keras_transformer.config import TransformerConfig
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import ConfigError
-from keras_transformer.explainer import Explainer
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.layers import RestrictedSelfAttention, SegmentConvolution, SublayerBlock
 from keras_transformer.model import Transformer, with_attention
-from keras_transformer.precision import in_precision
-from keras_transformer.saved_run import load_run
-from keras_transformer.translator import Translator
+from keras_transformer.runs.saved_run import load_run
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.explainer import Explainer
+from keras_transformer.translation.precision import in_precision
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke
 from tests.support.events import read_pictures
 from tests.support.exports import asker

@@ -14,19 +14,19 @@ from keras import ops
 import keras_transformer.commands.translate
 import train.distil
 import train.evaluate
-from keras_transformer.decoding.ensemble import EnsembleDecoder
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.search import search
-from keras_transformer.decoding.step import IncrementalDecoder
-from keras_transformer.errors import ConfigError, UserError
-from keras_transformer.inference import Inference
-from keras_transformer.kinds import build_model, incremental_decoder, joint_decoder
+from keras_transformer.ground.errors import ConfigError, UserError
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.recurrent.config import RecurrentConfig
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.saved_run import load_run, save_run
-from keras_transformer.scorer import Scorer
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.translator import Translator
+from keras_transformer.runs.inference import Inference
+from keras_transformer.runs.kinds import build_model, incremental_decoder, joint_decoder
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.runs.saved_run import load_run, save_run
+from keras_transformer.search.ensemble import EnsembleDecoder
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.search import search
+from keras_transformer.search.step import IncrementalDecoder
+from keras_transformer.translation.scorer import Scorer
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, softmax, sources
 from tests.support.runs import SENTENCES, decisive, random_run

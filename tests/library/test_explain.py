@@ -8,9 +8,9 @@ import pytest
 
 from keras_transformer.commands import explain as explain_command
 from keras_transformer.commands.explain import app
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.explainer import Explainer, Explanation
-from keras_transformer.inference import Inference
+from keras_transformer.runs.inference import Inference
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.explainer import Explainer, Explanation
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import SENTENCES
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from export.graph.served_graph import ServedGraph
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.trace import EXPLAINED_TOKENS
-from keras_transformer.errors import ConfigError, InputError, UserError
-from keras_transformer.explainer import Explainer
-from keras_transformer.inference import Inference
+from keras_transformer.ground.errors import ConfigError, InputError, UserError
+from keras_transformer.ground.tokens import EOS
 from keras_transformer.model import Transformer
-from keras_transformer.tokens import EOS
-from keras_transformer.translator import Translator
+from keras_transformer.runs.inference import Inference
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.trace import EXPLAINED_TOKENS
+from keras_transformer.translation.explainer import Explainer
+from keras_transformer.translation.translator import Translator
 from tests.support.exports import asker
 from tests.support.runs import SENTENCES
 

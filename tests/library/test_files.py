@@ -9,10 +9,10 @@ import pathlib
 
 import pytest
 
-from keras_transformer import files
 from keras_transformer.commands.arriving_lines import ArrivingLines
-from keras_transformer.errors import InputError, first_line_of
-from keras_transformer.files import (
+from keras_transformer.ground import files
+from keras_transformer.ground.errors import InputError, first_line_of
+from keras_transformer.ground.files import (
     behind_links,
     check_replaceable,
     read_lines,

@@ -11,12 +11,12 @@ import pytest
 import sentencepiece
 
 import keras_transformer as kt
-from keras_transformer.imported.errors import ImportedModelError
-from keras_transformer.imported.folder import import_folder
-from keras_transformer.imported.model import ImportedModel
-from keras_transformer.imported.vocabulary import Vocabulary
-from keras_transformer.imported.weights import Tokens
-from keras_transformer.tokens import BOS, PAD
+from keras_transformer.ground.tokens import BOS, PAD
+from keras_transformer.models.imported.errors import ImportedModelError
+from keras_transformer.models.imported.folder import import_folder
+from keras_transformer.models.imported.model import ImportedModel
+from keras_transformer.models.imported.vocabulary import Vocabulary
+from keras_transformer.models.imported.weights import Tokens
 from tests.support.damage import cuts
 from tests.support.marian import (
     SELF_ATTENTION,

@@ -10,7 +10,7 @@ import pytest
 
 from keras_transformer.doctor import folders, runs
 from keras_transformer.doctor.finding import MISSING, NOTE
-from keras_transformer.saved_run import load_run
+from keras_transformer.runs.saved_run import load_run
 from tests.support.findings import cut, removed, states, the_missing
 from tests.support.runs import random_run
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.errors import InputError, UserError
+from keras_transformer.ground.errors import InputError, UserError
 from keras_transformer.text.formats import FORMATS
 from keras_transformer.text.formats.parts import TranslatedError
 from keras_transformer.text.formats.subtitles import balanced, laid_out

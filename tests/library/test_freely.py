@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.decoding.freely import TOGETHER, WIDE, searched_freely_first
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import NEVER
-from keras_transformer.decoding.search import search
-from keras_transformer.decoding.state import Hypotheses
-from keras_transformer.decoding.step import IncrementalDecoder
-from keras_transformer.decoding.trace import traced_search
-from keras_transformer.tokens import BOS, EOS, PAD
+from keras_transformer.ground.tokens import BOS, EOS, PAD
+from keras_transformer.search.fallback import TOGETHER, WIDE, searched_freely_first
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.scores import NEVER
+from keras_transformer.search.search import search
+from keras_transformer.search.state import Hypotheses
+from keras_transformer.search.step import IncrementalDecoder
+from keras_transformer.search.trace import traced_search
 from tests.support.models import LIVELY, as_numpy, lively_transformer, sources
 from tests.support.tables import assert_same_hypotheses
 

@@ -3,7 +3,7 @@
 import numpy as np
 from keras import ops
 
-from keras_transformer.decoding.gather import at_columns, rows_at
+from keras_transformer.layers.gather import at_columns, rows_at
 from tests.support.models import as_numpy
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from keras_transformer.errors import InputError
+from keras_transformer.ground.errors import InputError
 from keras_transformer.text import glossary as glossary_module
 from keras_transformer.text.glossary import Glossary, Term, length_written_out
 

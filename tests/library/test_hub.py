@@ -11,11 +11,11 @@ from huggingface_hub import constants
 
 import keras_transformer as kt
 from export.__main__ import app as export_app
-from keras_transformer import hub, presets
 from keras_transformer.commands.explain import app as explain_app
 from keras_transformer.commands.import_model import app as import_app
 from keras_transformer.commands.score import app as score_app
 from keras_transformer.commands.translate import app as translate_app
+from keras_transformer.models import hub, presets
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.hub import Hub, asked, files_in, served
 from tests.support.processes import python
@@ -180,7 +180,7 @@ def test_a_marian_mt_model_on_the_hub_is_imported_once(marian_mt, pair, tmp_path
         local.add("them/opus-mt-en-de", marian_mt)
         folder = presets.folder_of("hf://them/opus-mt-en-de")
         np.testing.assert_array_equal(kt.load_run(folder)[0].get_weights()[0], pair[0].get_weights()[0])
-        monkeypatch.setattr("keras_transformer.imported.folder.import_folder", None)
+        monkeypatch.setattr("keras_transformer.models.imported.folder.import_folder", None)
         assert presets.folder_of("hf://them/opus-mt-en-de") == folder
         model = kt.Transformer.from_preset("hf://them/opus-mt-en-de")
     snapshot = "models--them--opus-mt-en-de", local.commit("them/opus-mt-en-de", "main")

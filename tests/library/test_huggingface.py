@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import keras_transformer as kt
-from keras_transformer.decoding.search import search
-from keras_transformer.imported.arrays import read_safetensors
-from keras_transformer.imported.folder import import_folder
-from keras_transformer.imported.huggingface import import_huggingface
-from keras_transformer.imported.torch_file import read_torch
-from keras_transformer.kinds import incremental_decoder
-from keras_transformer.tokens import BOS, PAD
+from keras_transformer.ground.tokens import BOS, PAD
+from keras_transformer.models.imported.arrays import read_safetensors
+from keras_transformer.models.imported.folder import import_folder
+from keras_transformer.models.imported.huggingface import import_huggingface
+from keras_transformer.models.imported.torch_file import read_torch
+from keras_transformer.runs.kinds import incremental_decoder
+from keras_transformer.search.search import search
 from tests.support.huggingface import marian_mt, padded, random_ids
 from tests.support.marian import marian_pieces
 

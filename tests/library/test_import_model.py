@@ -10,10 +10,10 @@ import keras_transformer as kt
 from keras_transformer.commands.import_model import TAGS_NAMED, app, described
 from keras_transformer.commands.score import app as score_app
 from keras_transformer.commands.translate import app as translate_app
-from keras_transformer.imported.folder import import_folder
-from keras_transformer.imported.huggingface import tokenizer_of
-from keras_transformer.pair_tokenizer import SPECIAL_PIECES
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.models.imported.folder import import_folder
+from keras_transformer.models.imported.huggingface import tokenizer_of
+from keras_transformer.pieces.pair_tokenizer import SPECIAL_PIECES
+from keras_transformer.runs.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.marian import (
     MARIAN,
@@ -132,7 +132,7 @@ def test_a_disk_that_is_full_leaves_nothing(tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device", str(tmp_path / "run.part"))
 
-    monkeypatch.setattr("keras_transformer.saved_run.save_weights", full)
+    monkeypatch.setattr("keras_transformer.runs.saved_run.save_weights", full)
     assert_one_sentence(invoke(app, tmp_path / "opus", tmp_path / "run"), "No space left on device")
     assert nothing_is_left(tmp_path)
 

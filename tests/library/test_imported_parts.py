@@ -8,12 +8,12 @@ import types
 import numpy as np
 import pytest
 
-from keras_transformer import saved_run
-from keras_transformer.errors import UserError
-from keras_transformer.imported import huggingface
-from keras_transformer.imported.arrays import read_safetensors
-from keras_transformer.imported.folder import import_folder, refuse_existing, write_run
-from keras_transformer.imported.huggingface import (
+from keras_transformer.ground.errors import UserError
+from keras_transformer.layers.embedding import sinusoidal_encoding
+from keras_transformer.models.imported import huggingface
+from keras_transformer.models.imported.arrays import read_safetensors
+from keras_transformer.models.imported.folder import import_folder, refuse_existing, write_run
+from keras_transformer.models.imported.huggingface import (
     POSITION_TABLES,
     drop_if_equal,
     read_weights,
@@ -25,11 +25,11 @@ from keras_transformer.imported.huggingface import (
     tokens_of,
     vocabularies_in,
 )
-from keras_transformer.imported.vocabulary import Vocabulary
-from keras_transformer.imported.weights import Arrays
-from keras_transformer.layers.embedding import sinusoidal_encoding
-from keras_transformer.pair_tokenizer import PairTokenizer
-from keras_transformer.tokenizer import Tokenizer, model_proto
+from keras_transformer.models.imported.vocabulary import Vocabulary
+from keras_transformer.models.imported.weights import Arrays
+from keras_transformer.pieces.pair_tokenizer import PairTokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer, model_proto
+from keras_transformer.runs import saved_run
 from tests.support.marian import huggingface_folder
 from tests.support.marian_files import safetensors
 from tests.support.runs import tokenizer_bytes

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_transformer.decoding.incremental_attention import (
+from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
+from keras_transformer.search.incremental_attention import (
     ProjectedMemory,
     attend_to_memory,
     bias_of_mask,
     biased_attention,
     project_memory,
 )
-from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
 from tests.support.models import assert_close, normal, randomise
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.inference import Inference, inference_in_config
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.runs.inference import Inference, inference_in_config
+from keras_transformer.runs.run_folder import RunFolder
 
 TREEBANK = """
 [data]

@@ -10,9 +10,9 @@ import pytest
 import keras_transformer.layers as layers
 from keras_transformer.config import TransformerConfig
 from keras_transformer.layers import masking
+from keras_transformer.layers.cells import LSTMCell
 from keras_transformer.layers.composite import CompositeLayer
-from keras_transformer.recurrent.cells import LSTMCell
-from keras_transformer.recurrent.layers import Recurrent
+from keras_transformer.layers.recurrent import Recurrent
 from tests.support.layers import EXAMPLES, every_layer, functional, outputs
 from tests.support.models import as_numpy, assert_close, randomise
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.errors import ConfigError
-from keras_transformer.kinds import build_model, config_of, incremental_decoder, load_model_config, with_attention
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.recurrent.config import ATTENTIONS, FED, RecurrentConfig
+from keras_transformer.runs.kinds import build_model, config_of, incremental_decoder, load_model_config, with_attention
 from tests.support.models import SMALL, as_numpy, batch_of, normal, randomise
 from train.config.model import SET_ELSEWHERE, ModelConfig
 from train.config.run import check_config

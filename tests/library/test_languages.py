@@ -5,8 +5,8 @@ import pathlib
 
 import pytest
 
-from keras_transformer.bleu import all_measures, has_rules, score
-from keras_transformer.languages import SHORT_CODES, moses_code, short_code, tokenizer_of, warn_of_unspaced
+from keras_transformer.inspection.bleu import all_measures, has_rules, score
+from keras_transformer.pieces.languages import SHORT_CODES, moses_code, short_code, tokenizer_of, warn_of_unspaced
 
 CHINESE = ["猫坐在垫子上看着窗外的鸟。", "他昨天去了市场买苹果。"]
 THAI = ["แมวนั่งอยู่บนเสื่อ", "เขาไปตลาดเมื่อวานนี้"]

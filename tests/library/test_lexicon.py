@@ -6,7 +6,7 @@ import gzip
 import numpy as np
 import pytest
 
-from keras_transformer.errors import InputError
+from keras_transformer.ground.errors import InputError
 from keras_transformer.shortlist import lexicon as module
 from keras_transformer.shortlist.lexicon import learned_lexicon, read_lexicon
 

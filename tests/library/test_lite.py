@@ -8,9 +8,9 @@ import types
 import numpy as np
 import pytest
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.lite import translator as lite
-from keras_transformer.lite.folder import Room
+from keras_transformer.runs.lite_folder import Room
 
 ROOM = Room(2, 3)
 

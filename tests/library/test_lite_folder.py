@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.lite.folder import Description, Room
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.runs.lite_folder import Description, Room
 
 ROOMS = (Room(1, 64), Room(1, 32, 12), Room(8, 32, 12))
 DESCRIPTION = Description({"beam_size": 2}, ROOMS, "int8")

@@ -5,11 +5,11 @@ import types
 import pytest
 import sentencepiece
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.graph_tokenizer import graph_tokenizer
-from keras_transformer.samples import Sample
-from keras_transformer.tokenizer import SPECIAL_IDS, Tokenizer, TokenizerError, train_tokenizer
-from keras_transformer.tokens import UNK
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.tokens import UNK
+from keras_transformer.inspection.samples import Sample
+from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
+from keras_transformer.pieces.tokenizer import SPECIAL_IDS, Tokenizer, TokenizerError, train_tokenizer
 from tests.support.texts import SENTENCES, TEXTS, random_texts
 from train.config.run import load_config
 from train.data.corpus import WHOLE_TEXT, Split

@@ -5,8 +5,14 @@ import platform
 
 import pytest
 
-from keras_transformer import machine
-from keras_transformer.machine import free_memory, package_versions, processor, processor_and_cores, processor_cores
+from keras_transformer.ground import machine
+from keras_transformer.ground.machine import (
+    free_memory,
+    package_versions,
+    processor,
+    processor_and_cores,
+    processor_cores,
+)
 
 
 def test_a_missing_package_is_left_out_and_python_is_there():

@@ -4,16 +4,23 @@ import numpy as np
 import pytest
 
 import keras_transformer as kt
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.imported.errors import ImportedModelError
-from keras_transformer.imported.folder import import_folder
-from keras_transformer.imported.marian import activation_of, check_options, notes_of, operations, search_of, tokens_of
-from keras_transformer.imported.model import ImportedModel
-from keras_transformer.imported.vocabulary import Vocabulary
-from keras_transformer.imported.weights import Arrays
-from keras_transformer.scorer import Scorer
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
+from keras_transformer.models.imported.errors import ImportedModelError
+from keras_transformer.models.imported.folder import import_folder
+from keras_transformer.models.imported.marian import (
+    activation_of,
+    check_options,
+    notes_of,
+    operations,
+    search_of,
+    tokens_of,
+)
+from keras_transformer.models.imported.model import ImportedModel
+from keras_transformer.models.imported.vocabulary import Vocabulary
+from keras_transformer.models.imported.weights import Arrays
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.scorer import Scorer
+from keras_transformer.translation.translator import Translator
 from tests.support.marian import (
     MARIAN,
     SELF_ATTENTION,

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from keras_transformer.errors import UserError
-from keras_transformer.imported import marian_files
-from keras_transformer.imported.marian_files import MarianFiles, Vocabularies, named_in
-from keras_transformer.imported.one_model import renumbered
-from keras_transformer.imported.vocabulary import Vocabulary
-from keras_transformer.pair_tokenizer import PairTokenizer
-from keras_transformer.tokenizer import Tokenizer, model_proto
+from keras_transformer.ground.errors import UserError
+from keras_transformer.models.imported import marian_files
+from keras_transformer.models.imported.marian_files import MarianFiles, Vocabularies, named_in
+from keras_transformer.models.imported.one_model import renumbered
+from keras_transformer.models.imported.vocabulary import Vocabulary
+from keras_transformer.pieces.pair_tokenizer import PairTokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer, model_proto
 from tests.support.marian import MARIAN
 from tests.support.runs import tokenizer_bytes
 

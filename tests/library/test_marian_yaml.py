@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from keras_transformer.imported.errors import ImportedModelError
-from keras_transformer.imported.marian_yaml import read_options, read_vocabulary, value_of
+from keras_transformer.models.imported.errors import ImportedModelError
+from keras_transformer.models.imported.marian_yaml import read_options, read_vocabulary, value_of
 
 WRITTEN = {  # as Marian writes a piece -> the piece
     "</s>": "</s>", "<unk>": "<unk>", "on": "on", "0": "0", "1.5": "1.5", "null": "null", "~": "~", "yes": "yes",

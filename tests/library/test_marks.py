@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.formats.html import html_parts
 from keras_transformer.text.formats.parts import Field
@@ -16,7 +17,6 @@ from keras_transformer.text.formats.xliff import xliff_parts
 from keras_transformer.text.marks import paired, taken_apart, with_signs
 from keras_transformer.text.protected import translate_protected, warn_of_proportion
 from keras_transformer.text.spans import LEFT, RIGHT, Protection
-from keras_transformer.translation import Translation
 from tests.library.test_protected import ALIGNMENTS, ELEMENTS, parents_in, written
 
 XLIFF = '<xliff version="1.2"><file><body><trans-unit id="1"><source>{}</source></trans-unit></body></file></xliff>'

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import keras_transformer as kt
-from keras_transformer.imported.names import as_huggingface, as_ours, order_of_channels, weights_of
 from keras_transformer.layers.embedding import sinusoidal_encoding
+from keras_transformer.models.imported.names import as_huggingface, as_ours, order_of_channels, weights_of
 
 CONFIG = kt.TransformerConfig(
     vocab_size=11, encoder_layers=2, decoder_layers=1, d_model=8, d_ff=12, num_heads=2, attention_bias=True

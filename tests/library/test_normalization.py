@@ -7,8 +7,8 @@ import unicodedata
 
 import pytest
 
-from keras_transformer.graph_tokenizer import graph_tokenizer
-from keras_transformer.normalization import (
+from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
+from keras_transformer.pieces.normalization import (
     INVISIBLE,
     JOINERS,
     NORMALIZATIONS,
@@ -21,7 +21,7 @@ from keras_transformer.normalization import (
     members,
     normalization_rules,
 )
-from keras_transformer.tokenizer import Tokenizer, TokenizerError, train_tokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer, TokenizerError, train_tokenizer
 from tests.support.texts import LANGUAGES, SENTENCES, TEXTS, random_texts
 
 CHARACTERS = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]

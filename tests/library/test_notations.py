@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from keras_transformer.notations import json_of, toml_of
+from keras_transformer.ground.notations import json_of, toml_of
 from tests.support.places import ROOT
 
 DEEP, LONG = "[" * 100_000, "1" * 5000
@@ -30,7 +30,7 @@ def test_other_text_is_what_python_reads():
 
 def test_no_other_module_reads_them_by_itself():
     own_ways = {"json_codec.py", "records.py"}  # which expect a RecursionError
-    own_file = ROOT / "keras_transformer/version.py"  # which reads pyproject.toml
+    own_file = ROOT / "keras_transformer/ground/version.py"  # which reads pyproject.toml
     for package in ("keras_transformer", "train", "export", "cluster"):
         for file in {*(ROOT / package).rglob("*.py")} - {own_file}:
             reads = re.search(r"\b(json|tomllib)\.loads\(", file.read_text(encoding="utf-8"))

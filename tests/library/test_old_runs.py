@@ -6,9 +6,9 @@ import pytest
 
 from keras_transformer.doctor.finding import MISSING
 from keras_transformer.doctor.folders import folder
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.saved_run import load_run
-from keras_transformer.translator import Translator
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.runs.saved_run import load_run
+from keras_transformer.translation.translator import Translator
 from tests.support.places import ROOT
 from train.config.recorded import load_recorded
 from train.loop.checkpoints import assign_weights, last_progress, read_weights

@@ -5,10 +5,10 @@ import io
 import pytest
 import sentencepiece
 
-from keras_transformer.imported.marian_files import vocabulary_in
-from keras_transformer.imported.one_model import NONE, renumbered
-from keras_transformer.tokenizer import Tokenizer, TokenizerError, model_proto, train_tokenizer
-from keras_transformer.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.models.imported.marian_files import vocabulary_in
+from keras_transformer.models.imported.one_model import NONE, renumbered
+from keras_transformer.pieces.tokenizer import Tokenizer, TokenizerError, model_proto, train_tokenizer
 from tests.support.texts import SENTENCES, TEXTS, random_texts
 
 MARIAN = {"eos_id": 0, "unk_id": 1, "bos_id": -1, "pad_id": -1}  # of its vocab.spm

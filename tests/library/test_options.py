@@ -5,7 +5,7 @@ import typer
 from export.graph.request import PREFIX, inputs_of
 from keras_transformer.commands.options import SearchArguments, takes_search_options
 from keras_transformer.commands.translate import app
-from keras_transformer.decoding.options import OPTIONS, SearchOptions
+from keras_transformer.search.options import OPTIONS, SearchOptions
 from tests.support.commands import invoke
 from tests.support.searches import OTHER_VALUES
 

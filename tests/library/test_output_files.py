@@ -15,8 +15,8 @@ from keras_transformer.commands.output_files import (
     check_replaced,
     check_writable,
 )
-from keras_transformer.errors import ConfigError
-from keras_transformer.translator import Translator
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.translation.translator import Translator
 from tests.support.capital_runs import capital_run, translate
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.repeating import Repeating

@@ -7,13 +7,13 @@ import pytest
 import export.__main__
 from export.saved_model import SavedModel
 from keras_transformer.commands import translate as command
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import ConfigError
-from keras_transformer.inference import Inference
-from keras_transformer.outputs import outputs_of
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.parsing.written import drawing, with_trees
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.inference import Inference
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.outputs import outputs_of
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 
 SEARCH = {"beam_size": 7, "length_penalty": 0.3, "extra_length": 300}

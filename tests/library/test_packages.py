@@ -7,9 +7,9 @@ import tomllib
 import pytest
 from packaging.requirements import Requirement
 
-from keras_transformer import version as version_module
 from keras_transformer.doctor import packages
 from keras_transformer.doctor.finding import MISSING, NOTE
+from keras_transformer.ground import version as version_module
 from tests.support.findings import cut, removed, the_missing
 from tests.support.places import ROOT
 

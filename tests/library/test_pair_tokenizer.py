@@ -10,12 +10,12 @@ import zipfile
 import pytest
 import sentencepiece
 
-from keras_transformer.graph_tokenizer import graph_tokenizer
-from keras_transformer.normalization import NFKC
-from keras_transformer.pair_tokenizer import PairTokenizer, open_tokenizer, pair_model_bytes
-from keras_transformer.sources import encoded_lines
-from keras_transformer.tokenizer import Tokenizer, TokenizerError, model_proto, train_tokenizer
-from keras_transformer.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
+from keras_transformer.pieces.normalization import NFKC
+from keras_transformer.pieces.pair_tokenizer import PairTokenizer, open_tokenizer, pair_model_bytes
+from keras_transformer.pieces.sources import encoded_lines
+from keras_transformer.pieces.tokenizer import Tokenizer, TokenizerError, model_proto, train_tokenizer
 from tests.support.marian import MARIAN, TAGS, lines, pair_bytes, pair_tokenizer
 from tests.support.places import MULTI30K
 from tests.support.runs import tokenizer_bytes

@@ -9,8 +9,8 @@ import pytest
 from matplotlib import colormaps
 from PIL import Image
 
-from keras_transformer.decoding.forced import ATTENTIONS
-from keras_transformer.errors import ConfigError, InputError
+from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.ground.tokens import EOS
 from keras_transformer.inspection.attention import LONGEST, AttentionReader, PairAttention, head_measures
 from keras_transformer.inspection.event_file import EventFile
 from keras_transformer.inspection.pictures import (
@@ -30,7 +30,7 @@ from keras_transformer.inspection.pictures import (
     texts_of,
 )
 from keras_transformer.model import Transformer
-from keras_transformer.tokens import EOS
+from keras_transformer.translation.forced import ATTENTIONS
 from tests.support.events import read_pictures
 from tests.support.marian import pair_tokenizer
 from tests.support.models import SMALL, assert_close

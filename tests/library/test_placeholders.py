@@ -5,17 +5,17 @@ import re
 import numpy as np
 import pytest
 
-from keras_transformer.decoding.beam import beam_search
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.placeholders import rule_of_placeholders
-from keras_transformer.decoding.scores import NEVER
+from keras_transformer.ground.tokens import EOS, PAD
 from keras_transformer.model import Transformer
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.search.beam import beam_search
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.rules.placeholders import rule_of_placeholders
+from keras_transformer.search.scores import NEVER
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.placeholders import SYMBOL, placeholders_in, symbol_of, symbols_of
 from keras_transformer.text.spans import Protection
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.tokens import EOS, PAD
-from keras_transformer.translator import Translator
+from keras_transformer.translation.translator import Translator
 from tests.support.models import as_numpy
 from tests.support.runs import SENTENCES
 from tests.support.tables import LENGTH, OUTPUTS, A, B, decoder_of, random_tables, ranked_outputs, tokens_of

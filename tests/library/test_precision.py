@@ -5,11 +5,11 @@ import pathlib
 import numpy as np
 import pytest
 
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.model import Transformer
-from keras_transformer.precision import in_precision
-from keras_transformer.translator import Translator
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.precision import in_precision
+from keras_transformer.translation.translator import Translator
 
 OPTIONS = SearchOptions(beam_size=3, n_best=3, extra_length=5)
 LINES = ["the fox", "dog dog dog", "", "one", "a lazy hen", "three four"]

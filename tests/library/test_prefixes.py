@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from keras_transformer.batching import LONGEST_SOURCE
-from keras_transformer.decoding.beam import beam_search
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import ConfigError, InputError
+from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.ground.tokens import EOS, PAD, UNK
 from keras_transformer.model import Transformer
-from keras_transformer.normalization import SPACE
-from keras_transformer.prefixes import NO_ENDING, Prefix, PrefixReader, rules_of_prefixes
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.tokens import EOS, PAD, UNK
-from keras_transformer.translator import Translator
+from keras_transformer.pieces.batching import LONGEST_SOURCE
+from keras_transformer.pieces.normalization import SPACE
+from keras_transformer.pieces.prefixes import NO_ENDING, Prefix, PrefixReader, rules_of_prefixes
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.search.beam import beam_search
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.translator import Translator
 from tests.support.marian import lines as marian_lines
 from tests.support.marian import pair_tokenizer
 from tests.support.models import as_numpy, assert_close

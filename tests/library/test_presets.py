@@ -9,10 +9,10 @@ import pytest
 
 import keras_transformer as kt
 from keras_transformer.commands.explain import app as explain_app
-from keras_transformer.confidence import Calibration
-from keras_transformer.files import sha256_of
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.saved_run import load_run
+from keras_transformer.ground.files import sha256_of
+from keras_transformer.runs.confidence import Calibration
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.runs.saved_run import load_run
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.models import randomise
 from tests.support.runs import SENTENCES
@@ -155,7 +155,7 @@ def test_a_preset_is_overwritten_and_cannot_be_opened_half(translator, tmp_path,
     translator.save_to_preset(tmp_path)
     translator.save_to_preset(tmp_path)
     kt.load_run(tmp_path)
-    monkeypatch.setattr("keras_transformer.saved_run.save_weights", lambda *_: exec("raise OSError('full')"))
+    monkeypatch.setattr("keras_transformer.runs.saved_run.save_weights", lambda *_: exec("raise OSError('full')"))
     with pytest.raises(OSError, match="full"):
         translator.save_to_preset(tmp_path)
     with pytest.raises(kt.ConfigError, match="it is not a run folder"):

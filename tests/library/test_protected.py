@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.protected import ProtectedLine, translate_protected
 from keras_transformer.text.spans import KINDS, TAGS, Protection
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
+from keras_transformer.translation.translator import Translator
 
 GLOSSARY = Glossary([Term("dog", "Köter"), Term("New York", "New York", ("case",))])
 EVERYTHING = Protection(KINDS, GLOSSARY)

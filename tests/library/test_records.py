@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
 from tests.support.documents import capitals, texts_of, through
 
 LATER = "\n" * 999  # lines before the one that an error names

@@ -8,20 +8,20 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from keras_transformer.decoding.forced import ForcedDecoder
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import LEAST_COVERED
-from keras_transformer.decoding.search import search
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.tokens import BOS, EOS, PAD
 from keras_transformer.inspection.residual_stream import ResidualStream
-from keras_transformer.kinds import build_model, incremental_decoder, with_attention
 from keras_transformer.losses import token_sums
-from keras_transformer.precision import in_precision
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.recurrent.decoder import RecurrentDecoder
 from keras_transformer.recurrent.model import RecurrentModel, parts_of_decoder
 from keras_transformer.recurrent.step import RecurrentIncrementalDecoder
-from keras_transformer.tokens import BOS, EOS, PAD
+from keras_transformer.runs.kinds import build_model, incremental_decoder, with_attention
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.scores import LEAST_COVERED
+from keras_transformer.search.search import search
+from keras_transformer.translation.forced import ForcedDecoder
+from keras_transformer.translation.precision import in_precision
 from tests.support.models import as_numpy, assert_close, batch_of, normal, randomise, softmax, sources
 from tests.support.tables import LENGTH, OUTPUTS, PREFIXES, VOCABULARY, ranked_outputs, tokens_of
 

@@ -6,7 +6,7 @@ import keras
 import pytest
 import tensorflow as tf
 
-from keras_transformer.replicas import number_of_replica, replica_count, sum_over_replicas
+from keras_transformer.ground.replicas import number_of_replica, replica_count, sum_over_replicas
 
 
 @pytest.fixture

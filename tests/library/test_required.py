@@ -8,13 +8,16 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.decoding.beam import beam_search
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.required import allowed_by_required
-from keras_transformer.decoding.scores import NEVER
-from keras_transformer.decoding.state import BeamState
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
+from keras_transformer.ground.tokens import BOS, EOS, PAD
 from keras_transformer.model import Transformer
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.search.beam import beam_search
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.rules.required import allowed_by_required
+from keras_transformer.search.scores import NEVER
+from keras_transformer.search.state import BeamState
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.placeholders import symbols_of
 from keras_transformer.text.required import (
@@ -27,10 +30,7 @@ from keras_transformer.text.required import (
     word_edges,
 )
 from keras_transformer.text.spans import Protection
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.tokens import BOS, EOS, PAD
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
+from keras_transformer.translation.translator import Translator
 from tests.support.models import as_numpy
 from tests.support.runs import SENTENCES
 from tests.support.tables import LENGTH, OUTPUTS, VOCABULARY, A, B, decoder_of, random_tables, ranked_outputs, tokens_of
@@ -176,7 +176,7 @@ def test_a_translation_is_forced_if_phrases_make_it_less_probable_than_they_may(
         return tuple(map(tf.constant, (ids, scores, scores > 0, np.float32([sources[tuple(row)] for row in rows]))))
 
     monkeypatch.setattr(translator, "_search", search)
-    monkeypatch.setattr("keras_transformer.translator.with_missing", lambda results, *_: results)
+    monkeypatch.setattr("keras_transformer.translation.translator.with_missing", lambda results, *_: results)
     found = translator.translate_n_best(["fox", "dog", ""], required=[["red hen", " ", "dog"], ["red hen", "dog"], []])
     assert [[each.is_forced for each in of_line] for of_line in found] == [[False, True], [True, False], [False]]
     assert loss_allowed(["red hen"]) == 2 * loss_allowed(["dog"]) > 0

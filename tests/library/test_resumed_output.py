@@ -9,7 +9,7 @@ import pytest
 from keras_transformer.commands import files
 from keras_transformer.commands import translate as translate_module
 from keras_transformer.commands.resumed_output import ResumedOutput, StandardOutput
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from tests.support.capital_runs import capital_run, translate
 from tests.support.commands import assert_one_sentence
 

@@ -5,11 +5,11 @@ import subprocess
 
 import pytest
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.presets import folder_to_save
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.saved_run import load_run, load_runs
-from keras_transformer.tokenizer import model_proto, train_tokenizer
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.models.presets import folder_to_save
+from keras_transformer.pieces.tokenizer import model_proto, train_tokenizer
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.runs.saved_run import load_run, load_runs
 from tests.support.runs import random_run
 
 

@@ -7,10 +7,10 @@ import pytest
 import sacrebleu
 from tensorboard.plugin_util import markdown_to_safe_html
 
-from keras_transformer.errors import ConfigError, UserError
+from keras_transformer.ground.errors import ConfigError, UserError
 from keras_transformer.inspection.callbacks import BleuScore, SampleTranslations
 from keras_transformer.inspection.markdown import escaped, samples_table
-from keras_transformer.samples import Sample, changes, inspected_table
+from keras_transformer.inspection.samples import Sample, changes, inspected_table
 from tests.support.sentences import REFERENCES, TRANSLATIONS
 
 FIRST = [

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import keras_transformer as kt
-from keras_transformer import saved_run
-from keras_transformer.errors import ConfigError
-from keras_transformer.explainer import Explainer
-from keras_transformer.files import write_atomically
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import write_atomically
 from keras_transformer.model import Transformer, with_attention
+from keras_transformer.pieces.tokenizer import train_tokenizer
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.recurrent.model import RecurrentModel
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.saved_run import check_finite, save_parts
-from keras_transformer.scorer import Scorer
-from keras_transformer.tokenizer import train_tokenizer
+from keras_transformer.runs import saved_run
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.runs.saved_run import check_finite, save_parts
+from keras_transformer.translation.explainer import Explainer
+from keras_transformer.translation.scorer import Scorer
 from tests.support.models import randomise
 from tests.support.runs import RUN_MODEL, SENTENCES, random_run
 

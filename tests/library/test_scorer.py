@@ -9,16 +9,16 @@ import pytest
 
 from export.graph.served_graph import ServedGraph
 from keras_transformer.commands.score import app, columns_of
-from keras_transformer.decoding.forced import Forced
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import ConfigError, InputError
-from keras_transformer.explainer import Explainer
-from keras_transformer.inference import Inference
-from keras_transformer.kinds import build_model
+from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.pieces.sources import encoded_lines, first_bytes
 from keras_transformer.recurrent.config import RecurrentConfig
-from keras_transformer.scorer import LONGEST_TARGET, OF_SCORES, ScoredPair, Scorer
-from keras_transformer.sources import encoded_lines, first_bytes
-from keras_transformer.translator import Translator
+from keras_transformer.runs.inference import Inference
+from keras_transformer.runs.kinds import build_model
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.explainer import Explainer
+from keras_transformer.translation.forced import Forced
+from keras_transformer.translation.scorer import LONGEST_TARGET, OF_SCORES, ScoredPair, Scorer
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import SENTENCES, random_run
 

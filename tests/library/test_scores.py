@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from keras_transformer.decoding.options import LONGEST_OUTPUT, OPTIONS
-from keras_transformer.decoding.scores import LEAST_COVERED, NEVER, length_penalty, log_coverage, log_normaliser
+from keras_transformer.search.options import LONGEST_OUTPUT, OPTIONS
+from keras_transformer.search.scores import LEAST_COVERED, NEVER, length_penalty, log_coverage, log_normaliser
 from tests.support.models import assert_close, normal
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.decoding.options import LONGEST_OUTPUT, OPTIONS, SearchOptions
-from keras_transformer.decoding.scores import LEAST_COVERED, NEVER, UNFINISHED
-from keras_transformer.decoding.search import search, start_search
-from keras_transformer.decoding.step import IncrementalDecoder
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.tokens import BOS, EOS, PAD
 from keras_transformer.model import Transformer, with_attention
-from keras_transformer.tokens import BOS, EOS, PAD
+from keras_transformer.search.options import LONGEST_OUTPUT, OPTIONS, SearchOptions
+from keras_transformer.search.scores import LEAST_COVERED, NEVER, UNFINISHED
+from keras_transformer.search.search import search, start_search
+from keras_transformer.search.step import IncrementalDecoder
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
 from tests.support.tables import assert_same_hypotheses, tokens_of
 

@@ -6,11 +6,11 @@ import math
 import pytest
 from keras import ops
 
-from keras_transformer.decoding.options import OPTIONS, SearchOptions, checked
-from keras_transformer.decoding.rules import OF_SEARCH, rules_of
-from keras_transformer.errors import ConfigError, InputError
-from keras_transformer.explainer import Explainer
-from keras_transformer.translator import Translator
+from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.search.options import OPTIONS, SearchOptions, checked
+from keras_transformer.search.rules.table import OF_SEARCH, rules_of
+from keras_transformer.translation.explainer import Explainer
+from keras_transformer.translation.translator import Translator
 from tests.support.searches import OTHER_VALUES
 
 pytestmark = pytest.mark.usefixtures("eager")

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.decoding.continuations import LOOKED_AT
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import UNFINISHED
-from keras_transformer.decoding.search import SearchStart, are_static, larger, start_search
-from keras_transformer.decoding.short_vocabulary import WIDTH, ShortlistTable
-from keras_transformer.decoding.state import Hypotheses
-from keras_transformer.decoding.step import IncrementalDecoder
+from keras_transformer.ground.tokens import PAD
+from keras_transformer.search.continuations import LOOKED_AT
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.scores import UNFINISHED
+from keras_transformer.search.search import SearchStart, are_static, larger, start_search
+from keras_transformer.search.short_vocabulary import WIDTH, ShortlistTable
+from keras_transformer.search.state import Hypotheses
+from keras_transformer.search.step import IncrementalDecoder
 from keras_transformer.text.required import word_edges
-from keras_transformer.tokens import PAD
 from tests.support.models import LIVELY, as_numpy, lively_transformer, sources
 
 SOURCES = np.pad(sources(2, 5, 4), ((0, 1), (0, 0)))  # 2, 5, 4 tokens and none

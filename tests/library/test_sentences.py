@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.sentences import NARROWEST, is_wrapped, sentences_of, undivided
 

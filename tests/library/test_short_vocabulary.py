@@ -8,14 +8,17 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from keras_transformer.compiled_search import table_for
 from keras_transformer.config import TransformerConfig
-from keras_transformer.decoding import short_vocabulary as module
-from keras_transformer.decoding.ensemble import EnsembleDecoder
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import NEVER, UNFINISHED
-from keras_transformer.decoding.search import search
-from keras_transformer.decoding.short_vocabulary import (
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.tokens import EOS, PAD
+from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.runs.kinds import build_model, incremental_decoder
+from keras_transformer.search import short_vocabulary as module
+from keras_transformer.search.ensemble import EnsembleDecoder
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.scores import NEVER, UNFINISHED
+from keras_transformer.search.search import search
+from keras_transformer.search.short_vocabulary import (
     WIDTH,
     ShortlistTable,
     most_columns,
@@ -23,13 +26,10 @@ from keras_transformer.decoding.short_vocabulary import (
     over_columns,
     short_vocabulary,
 )
-from keras_transformer.decoding.trace import traced_search
-from keras_transformer.errors import ConfigError
-from keras_transformer.kinds import build_model, incremental_decoder
-from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.search.trace import traced_search
 from keras_transformer.shortlist.lexicon import Lexicon
 from keras_transformer.shortlist.shortlist import Shortlist, build
-from keras_transformer.tokens import EOS, PAD
+from keras_transformer.translation.compiled_search import table_for
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
 from tests.support.tables import assert_same_hypotheses, tokens_of
 

@@ -10,14 +10,14 @@ import pytest
 
 from keras_transformer.commands import shortlist as command
 from keras_transformer.commands.translate import app as translate
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import ConfigError
-from keras_transformer.inference import Inference
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
 from keras_transformer.parsing.balanced import check_rules
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.inference import Inference
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.shortlist.lexicon import Lexicon
 from keras_transformer.shortlist.shortlist import Shortlist, build, shortlist_of
-from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import SENTENCES, random_run
 
@@ -169,7 +169,7 @@ def run(tmp_path_factory):
 
 
 def test_a_piece_that_is_always_copied_is_in_its_list_and_the_frequent_pieces_are_in_every_one(run):
-    from keras_transformer.tokenizer import Tokenizer
+    from keras_transformer.pieces.tokenizer import Tokenizer
 
     shortlist = shortlist_of(RunFolder(run), ON)
     tokenizer = Tokenizer(run / "tokenizer.model")

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.errors import ConfigError, InputError
-from keras_transformer.sources import (
+from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.ground.tokens import EOS, UNK
+from keras_transformer.pieces.sources import (
     LONGEST_SOURCE,
     check_batch_size,
     check_vocabulary,
@@ -16,7 +17,6 @@ from keras_transformer.sources import (
     encoded_prefix,
     longest_source,
 )
-from keras_transformer.tokens import EOS, UNK
 
 TOKENIZER = types.SimpleNamespace(
     encode_target=list, encode_batch=lambda texts: [list(text) for text in texts], unknown_tag=lambda text: ""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.spans import KINDS, LEFT, RIGHT, Protection, Span, without_overlaps
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_transformer.decoding.ensemble import EnsembleDecoder
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.short_vocabulary import ShortlistTable, over_columns, short_vocabulary
-from keras_transformer.kinds import build_model, incremental_decoder
 from keras_transformer.parsing.balanced import TreeDecoder
 from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.runs.kinds import build_model, incremental_decoder
+from keras_transformer.search.ensemble import EnsembleDecoder
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.short_vocabulary import ShortlistTable, over_columns, short_vocabulary
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, randomise, sources
 
 SOURCES = sources(3, 6)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from keras_transformer.errors import InputError
+from keras_transformer.ground.errors import InputError
 from keras_transformer.text.formats.subtitles import balanced, laid_out, shown_length
 from tests.support.documents import capitals, texts_of, through
 

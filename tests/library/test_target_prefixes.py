@@ -4,9 +4,9 @@ import pytest
 
 from keras_transformer.commands.target_prefixes import TargetPrefixes
 from keras_transformer.commands.translate import app
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import ConfigError, InputError
-from keras_transformer.translator import Translator
+from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke
 
 

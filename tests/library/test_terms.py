@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.errors import InputError
-from keras_transformer.inference import Inference
+from keras_transformer.ground.errors import InputError
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.inference import Inference
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.protected import ProtectedLine, translate_protected
 from keras_transformer.text.spans import KINDS, Protection
 from keras_transformer.text.terms import AFTER, BEFORE, check_soft, has_terms, with_terms, without_terms
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
+from keras_transformer.translation.translator import Translator
 
 SOFT = Glossary(
     [Term("dog", "Hund", ("soft",)), Term("fig (\\d+)", "Abb. \\1", ("regex", "soft")), Term("cat", "Mieze")]

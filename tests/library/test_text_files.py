@@ -10,7 +10,7 @@ import pytest
 
 from keras_transformer.commands import files
 from keras_transformer.commands import translate as translate_module
-from keras_transformer.inference import Inference
+from keras_transformer.runs.inference import Inference
 from tests.support.capital_runs import capital_run, translate
 from tests.support.commands import assert_one_sentence
 from tests.support.documents import capitals

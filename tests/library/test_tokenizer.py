@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from keras_transformer.errors import InputError
-from keras_transformer.graph_tokenizer import graph_tokenizer
-from keras_transformer.tokenizer import (
+from keras_transformer.ground.errors import InputError
+from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
+from keras_transformer.pieces.tokenizer import (
     SPECIAL_IDS,
     TRAINING_CHARACTERS,
     Tokenizer,
     TokenizerError,
     train_tokenizer,
 )
-from keras_transformer.tokens import BOS, EOS, PAD, UNK
 from tests.support.models import pieces_of
 from tests.support.processes import python
 from tests.support.texts import SENTENCES, TEXTS, random_texts
@@ -274,7 +274,7 @@ def test_a_piece_that_is_not_utf_8_is_refused(model_path, tmp_path):
 
 @pytest.mark.slow
 def test_encoding_needs_no_tensorflow():
-    program = "import sys, keras_transformer.tokenizer; sys.exit('tensorflow' in sys.modules)"
+    program = "import sys, keras_transformer.pieces.tokenizer; sys.exit('tensorflow' in sys.modules)"
     assert python("-c", program).returncode == 0
 
 

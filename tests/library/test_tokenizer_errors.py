@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.tokenizer_errors import TokenizerError, explanation
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.pieces.tokenizer_errors import TokenizerError, explanation
 
 SENTENCES = ["two three four five six seven"] * 9
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.decoding.top_k import block_width, top_k
+from keras_transformer.search.top_k import block_width, top_k
 from tests.support.models import as_numpy, normal
 
 COLUMNS = [6, 63, 64, 1_000, 6_000, 6_007, 32_000]  # less than a block, many blocks, and one that has to be filled up

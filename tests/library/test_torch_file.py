@@ -6,8 +6,15 @@ import zipfile
 import numpy as np
 import pytest
 
-from keras_transformer.imported.errors import ImportedModelError
-from keras_transformer.imported.torch_file import Storage, StorageType, View, WeightsUnpickler, array_of, read_torch
+from keras_transformer.models.imported.errors import ImportedModelError
+from keras_transformer.models.imported.torch_file import (
+    Storage,
+    StorageType,
+    View,
+    WeightsUnpickler,
+    array_of,
+    read_torch,
+)
 from tests.support.damage import cuts, flips
 from tests.support.marian_files import MAGIC, pickled, text_opcode, torch_archive, torch_before_1_6
 

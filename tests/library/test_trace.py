@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.decoding.forced import ForcedDecoder
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.scores import NEVER, length_penalty
-from keras_transformer.decoding.search import search
-from keras_transformer.decoding.short_vocabulary import ShortlistTable
-from keras_transformer.decoding.state import Candidates
-from keras_transformer.decoding.step import IncrementalDecoder
-from keras_transformer.decoding.trace import DROPPED, looked_at, traced_search
-from keras_transformer.tokens import EOS, PAD, SPECIAL
+from keras_transformer.ground.tokens import EOS, PAD, SPECIAL
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.scores import NEVER, length_penalty
+from keras_transformer.search.search import search
+from keras_transformer.search.short_vocabulary import ShortlistTable
+from keras_transformer.search.state import Candidates
+from keras_transformer.search.step import IncrementalDecoder
+from keras_transformer.search.trace import DROPPED, looked_at, traced_search
+from keras_transformer.translation.forced import ForcedDecoder
 from tests.support.models import LIVELY, lively_transformer
 from tests.support.runs import SENTENCES
 

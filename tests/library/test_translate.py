@@ -9,11 +9,11 @@ import pytest
 
 from keras_transformer.commands import console
 from keras_transformer.commands.translate import app
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.spans import Protection
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke
 from tests.support.processes import python, start_python
 from tests.support.runs import random_run
@@ -233,8 +233,8 @@ class Echo:
         return [[types.SimpleNamespace(text=line, score=0.0, is_cut=None, is_forced=False)] for line in lines]
 
 
-sys.modules["keras_transformer.translator"] = types.SimpleNamespace(Translator=Echo)
-sys.modules["keras_transformer.parallel"] = types.SimpleNamespace(tune_for_translation=lambda: None)
+sys.modules["keras_transformer.translation.translator"] = types.SimpleNamespace(Translator=Echo)
+sys.modules["keras_transformer.translation.parallel"] = types.SimpleNamespace(tune_for_translation=lambda: None)
 sys.argv = ["keras-transformer", "translate", "run", "--batch-size", "1"]
 from keras_transformer.__main__ import main
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_transformer.translation import OUTPUTS, Translation, translations_of
+from keras_transformer.pieces.translation import OUTPUTS, Translation, translations_of
 
 VALUES = (["the fox", "a hen"], [np.float32(-0.5), -2], [True, False], [np.float32(0.25), 0.75])
 

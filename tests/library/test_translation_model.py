@@ -6,14 +6,14 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.kinds import CONFIGS as CONFIG_CLASSES
-from keras_transformer.kinds import build_model, config_of, incremental_decoder, kind_of, with_attention
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.layers import masking
 from keras_transformer.model import Transformer
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.recurrent.model import RecurrentModel
-from keras_transformer.saved_run import save_run
+from keras_transformer.runs.kinds import CONFIGS as CONFIG_CLASSES
+from keras_transformer.runs.kinds import build_model, config_of, incremental_decoder, kind_of, with_attention
+from keras_transformer.runs.saved_run import save_run
 from keras_transformer.translation_model import config_in_clone, frozen_parts, layers_with_weights
 from tests.support.models import SMALL, as_numpy, assert_close, batch_of, randomise
 

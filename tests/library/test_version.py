@@ -3,7 +3,7 @@
 import importlib.metadata
 import tomllib
 
-from keras_transformer import version
+from keras_transformer.ground import version
 from tests.support.places import ROOT
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.errors import UserError
-from keras_transformer.imported.names import weights_of_tokens
-from keras_transformer.imported.vocabulary import NO_ROW, Vocabulary, original, pieces_here, renamed
-from keras_transformer.imported.weights import Tokens
+from keras_transformer.ground.errors import UserError
+from keras_transformer.models.imported.names import weights_of_tokens
+from keras_transformer.models.imported.vocabulary import NO_ROW, Vocabulary, original, pieces_here, renamed
+from keras_transformer.models.imported.weights import Tokens
 
 SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]
 

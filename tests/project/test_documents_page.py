@@ -7,7 +7,7 @@ import pytest
 
 from keras_transformer.commands.translate import app
 from keras_transformer.text.formats import FORMATS
-from keras_transformer.translator import Translator
+from keras_transformer.translation.translator import Translator
 from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs" / "documents.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 import keras_transformer as kt
-from keras_transformer.commands.table import COMMANDS
+from keras_transformer.ground.command_table import COMMANDS
 from tests.support.imports import MODULES, PACKAGES, modules_behind, roots_imported_by
 from tests.support.places import ROOT
 from tests.support.processes import python
@@ -111,7 +111,7 @@ def test_the_help_of_every_command_needs_no_extra():
 import contextlib, sys
 import typer.main
 from keras_transformer.__main__ import main
-from keras_transformer.commands.table import COMMANDS
+from keras_transformer.ground.command_table import COMMANDS
 
 class Lacking:
     blocked = set(sys.argv[1:]) - set(sys.modules)  # Typer may bring one of them

@@ -9,8 +9,8 @@ import h5py
 import pytest
 
 from keras_transformer.__main__ import module_of
-from keras_transformer.errors import first_line_of
-from keras_transformer.files import resolved
+from keras_transformer.ground.errors import first_line_of
+from keras_transformer.ground.files import resolved
 from tests.support.places import ROOT
 
 SYSTEM = {"OSError", "PermissionError", "FileNotFoundError", "IsADirectoryError", "NotADirectoryError"}

@@ -15,8 +15,8 @@ import pytest
 import typer.main
 
 from keras_transformer import __main__ as program
-from keras_transformer.commands.table import COMMANDS
-from keras_transformer.version import version_line
+from keras_transformer.ground.command_table import COMMANDS
+from keras_transformer.ground.version import version_line
 from tests.support.places import ROOT
 from tests.support.processes import python
 
@@ -161,7 +161,7 @@ def test_the_help_of_no_command_imports_keras_or_tensorflow():
     script = """
 import contextlib, json, sys
 from keras_transformer.__main__ import main
-from keras_transformer.commands.table import COMMANDS
+from keras_transformer.ground.command_table import COMMANDS
 for name in COMMANDS:
     with contextlib.suppress(SystemExit):
         main(arguments=[name, "--help"])

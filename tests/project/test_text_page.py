@@ -8,7 +8,7 @@ import pytest
 from keras_transformer.commands.translate import app
 from keras_transformer.text.glossary import FLAGS
 from keras_transformer.text.spans import KINDS, Protection
-from keras_transformer.translator import Translator
+from keras_transformer.translation.translator import Translator
 from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs" / "text.md").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ import zipfile
 import pytest
 
 from keras_transformer.__main__ import DISTRIBUTION
-from keras_transformer.commands.table import COMMANDS
+from keras_transformer.ground.command_table import COMMANDS
 from tests.support.places import ROOT
 from tests.support.processes import python
 from tests.support.runs import write_config

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tensorflow_serving.apis import predict_pb2
 
 from export.client.client import ServingClient
-from keras_transformer.decoding.options import OPTIONS
+from keras_transformer.search.options import OPTIONS
 
 REQUESTS = int(os.environ.get("ATTACK_REQUESTS", "300"))  # how many to send, about, in all tests together
 

@@ -1,8 +1,8 @@
 """A stand-in for a Translator, which writes text in capitals, as the run of `keras-transformer translate`."""
 
 from keras_transformer.commands.translate import app
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke
 from tests.support.documents import capitals
 

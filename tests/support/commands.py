@@ -8,7 +8,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from keras_transformer.__main__ import module_of
-from keras_transformer.commands.table import COMMANDS
+from keras_transformer.ground.command_table import COMMANDS
 from tests.support.places import ROOT
 from tests.support.processes import python
 

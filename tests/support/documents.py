@@ -1,9 +1,9 @@
 """Texts and small files of every format, and translators that are easy to foresee."""
 
+from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.formats import FORMATS
 from keras_transformer.text.formats.parts import Field
-from keras_transformer.translation import Translation
 
 LETTERS = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 

@@ -7,11 +7,11 @@ import tensorflow as tf
 
 from export.graph.served_graph import ServedGraph
 from export.graph.version_folder import write_saved_model
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.saved_run import load_run
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.runs.saved_run import load_run
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.shortlist.shortlist import shortlist_of
-from keras_transformer.translator import Translator
+from keras_transformer.translation.translator import Translator
 
 OPTIONS = SearchOptions(extra_length=12)
 

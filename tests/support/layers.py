@@ -6,10 +6,10 @@ import pytest
 
 import keras_transformer.layers as layers
 from keras_transformer.layers import masking
+from keras_transformer.layers.cells import GRUCell, LSTMCell
+from keras_transformer.layers.recurrent import FinalStates, Recurrent
 from keras_transformer.recurrent.attention import AdditiveAttention, DotAttention, GeneralAttention
-from keras_transformer.recurrent.cells import GRUCell, LSTMCell
 from keras_transformer.recurrent.decoder import RecurrentDecoder
-from keras_transformer.recurrent.layers import FinalStates, Recurrent
 from tests.support.models import normal
 
 STATES, MEMORY = normal(2, 4, 8), normal(2, 5, 6, seed=1)

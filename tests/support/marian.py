@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.imported.marian_yaml import read_vocabulary
-from keras_transformer.imported.names import weights_of
+from keras_transformer.ground.tokens import EOS
 from keras_transformer.model import Transformer
-from keras_transformer.pair_tokenizer import SPECIAL_PIECES, PairTokenizer, pair_model_bytes
-from keras_transformer.saved_run import save_run
-from keras_transformer.tokens import EOS
+from keras_transformer.models.imported.marian_yaml import read_vocabulary
+from keras_transformer.models.imported.names import weights_of
+from keras_transformer.pieces.pair_tokenizer import SPECIAL_PIECES, PairTokenizer, pair_model_bytes
+from keras_transformer.runs.saved_run import save_run
 
 from .marian_files import safetensors
 from .places import ROOT

@@ -8,8 +8,8 @@ import sentencepiece
 from keras import ops
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.ground.tokens import EOS
 from keras_transformer.model import Transformer
-from keras_transformer.tokens import EOS
 
 SMALL = TransformerConfig(vocab_size=23, encoder_layers=2, decoder_layers=2, d_model=16, d_ff=24, num_heads=2)
 LIVELY = TransformerConfig(

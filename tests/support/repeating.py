@@ -2,7 +2,7 @@
 
 import types
 
-from keras_transformer.translation import Translation
+from keras_transformer.pieces.translation import Translation
 
 
 class Repeating:

@@ -8,9 +8,9 @@ import tempfile
 import numpy as np
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.ground.tokens import EOS
 from keras_transformer.model import Transformer
-from keras_transformer.tokenizer import train_tokenizer
-from keras_transformer.tokens import EOS
+from keras_transformer.pieces.tokenizer import train_tokenizer
 from tests.support.processes import python
 
 # numbers below 1,000, a model of 16 dimensions, five steps

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import EOS
+from keras_transformer.ground.tokens import EOS
+from keras_transformer.pieces.tokenizer import Tokenizer
 from train.config.training import RowLengths
 from train.data.encoding import EncodedPairs, Sentences
 from train.data.segmentation import BpeDropout

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from keras import ops
 
-from keras_transformer.tokens import EOS
+from keras_transformer.ground.tokens import EOS
 from tests.support.models import as_numpy, assert_close
 
 A, B = 4, 5  # the words of the tables' language

@@ -7,11 +7,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.bleu import Score, Scores
 from keras_transformer.config import TransformerConfig
-from keras_transformer.kinds import build_model
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.tokens import EOS
+from keras_transformer.ground.tokens import EOS
+from keras_transformer.inspection.bleu import Score, Scores
+from keras_transformer.runs.kinds import build_model
+from keras_transformer.runs.run_folder import RunFolder
 from train.config.run import RunConfig
 from train.config.training import TrainingConfig
 from train.data.batches import PackedBatches, training_dataset

@@ -5,9 +5,9 @@ import types
 
 import pytest
 
+from keras_transformer.ground.tokens import PAD
 from keras_transformer.inspection.callbacks import AttentionPictures, SampleTranslations
 from keras_transformer.inspection.residual_stream import ResidualStream
-from keras_transformer.tokens import PAD
 from tests.support.events import read_events, read_pictures
 from tests.support.runs import metrics_of
 from tests.support.training import PAIRS

@@ -5,9 +5,9 @@ import os
 import numpy as np
 import pytest
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.tokens import EOS, UNK
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.tokens import EOS, UNK
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
 from train.config.augmentation import AugmentationConfig
 from train.config.run import load_config
 from train.config.training import RowLengths, TrainingConfig

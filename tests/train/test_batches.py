@@ -5,7 +5,7 @@ import collections
 import numpy as np
 import pytest
 
-from keras_transformer.tokens import BOS, EOS, PAD
+from keras_transformer.ground.tokens import BOS, EOS, PAD
 from tests.support.processes import python
 from tests.support.training import copying_pairs
 from train.config.training import RowLengths

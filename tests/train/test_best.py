@@ -8,8 +8,8 @@ import types
 import numpy as np
 import pytest
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.runs.run_folder import RunFolder
 from tests.support.training import checkpoint_names, fit_in, reusable, scores_of, weights_of
 from train.config.training import TrainingConfig, check_idle_keys
 from train.loop.best import (

@@ -4,9 +4,9 @@ import collections
 
 import pytest
 
-from keras_transformer.bleu import RAW_BLEU, raw_bleu, score, tokenised_bleu
-from keras_transformer.errors import ConfigError
-from keras_transformer.samples import Sample
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.inspection.bleu import RAW_BLEU, raw_bleu, score, tokenised_bleu
+from keras_transformer.inspection.samples import Sample
 from train.config.sources.files import FilesData
 from train.data.corpus import WHOLE_TEXT, CorpusError, Split
 from train.scoring import breakdown

@@ -12,8 +12,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.tokens import EOS
+from keras_transformer.ground.tokens import EOS
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
 from tests.support.processes import python
 from train.config.sources.files import FilesData
 from train.config.training import RowLengths
@@ -237,7 +237,7 @@ def test_no_pair_left_is_an_error_and_no_entry(cache, files, tokenizer):
 PROGRAM = """
 import logging, resource, sys
 from keras_transformer.commands.console import exit_codes
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer
 from train.data.cache import CorpusCache
 from train.config.sources.files import FilesData
 from train.config.training import RowLengths

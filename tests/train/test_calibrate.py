@@ -8,12 +8,12 @@ import pytest
 
 import train.calibrate
 from keras_transformer.commands import translate
-from keras_transformer.confidence import Calibration
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.inference import TREES, Inference
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.confidence import Calibration
+from keras_transformer.runs.inference import TREES, Inference
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.repeating import Repeating
 from tests.support.runs import random_run, write_config

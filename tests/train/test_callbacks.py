@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from keras_transformer.machine import processor_cores
+from keras_transformer.ground.machine import processor_cores
 from tests.support.updates import LOGS, Clock, Run
 from train.config.training import RowLengths
 from train.loop.best import share_best

@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from keras_transformer.translation import Translation
+from keras_transformer.pieces.translation import Translation
 from train.scoring.card import INTERVAL_NOTE, Card, TimedTranslations, translate_timed
 
 

@@ -8,9 +8,9 @@ import re
 import pytest
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.errors import ConfigError
-from keras_transformer.inference import Inference
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.runs.inference import Inference
+from keras_transformer.runs.run_folder import RunFolder
 from train.config.run import load_config
 from train.record.changes import (
     check_start,

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 import tensorflow as tf
 
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.run_folder import RunFolder
 from tests.check_learning import BOUNDS, BREAKS, app, is_right, last_values, smoothing_counts_padding
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.training import BATCHES, tensors, training_model

@@ -10,8 +10,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.machine import processor_cores
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.machine import processor_cores
+from keras_transformer.runs.run_folder import RunFolder
 from tests.support.models import as_numpy, assert_close, normal
 from train.loop.checkpoints import (
     CheckpointError,

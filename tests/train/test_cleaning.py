@@ -4,7 +4,7 @@ import collections
 
 import pytest
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.text.cleaning import RULES
 from tests.train.test_corpus import files
 from train.config.cleaning import CleaningConfig

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import train.compare
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.processes import python
 from tests.support.runs import write_config

@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from tests.support.places import MULTI30K_CONFIGS
 from train.config.run import load_config
 from train.config.sources.files import FilesData

@@ -5,9 +5,9 @@ import math
 import pytest
 
 from keras_transformer.config import PRESETS, TABLE_3, TransformerConfig, base, big
-from keras_transformer.kinds import CONFIGS
 from keras_transformer.model import Transformer
 from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.runs.kinds import CONFIGS
 from tests.support.models import SMALL
 from train.config.training import RowLengths, TrainingConfig
 from train.cost import recurrent_cost, transformer_cost

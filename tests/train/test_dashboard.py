@@ -14,7 +14,7 @@ from tensorboard.plugins.hparams import api_pb2
 from tensorboard.plugins.hparams.backend_context import Context
 from tensorboard.plugins.hparams.list_session_groups import Handler as ListSessionGroups
 
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.run_folder import RunFolder
 from tests.support.events import read_added
 from tests.support.runs import metrics_of, write_config
 from tests.support.updates import Run

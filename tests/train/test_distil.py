@@ -11,11 +11,11 @@ import pytest
 import sacrebleu
 
 import train.distil
-from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.inference import Inference
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
+from keras_transformer.pieces.batching import BATCH_SIZE
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.inference import Inference
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import random_run, write_config
 from train.distil import distil, nearest

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.machine import processor_cores
+from keras_transformer.ground.machine import processor_cores
 from tests.support.events import read_events
 from tests.support.runs import metrics_of
 from tests.support.training import (

@@ -4,7 +4,7 @@ import collections
 
 import numpy as np
 
-from keras_transformer.tokens import EOS
+from keras_transformer.ground.tokens import EOS
 from tests.support.marian import pair_tokenizer
 from train.config.training import RowLengths
 from train.data import encoding

@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from train.config.errors import LONGEST, set_by
 from train.config.run import KEYS, check_config
 

@@ -8,10 +8,10 @@ import signal
 import pytest
 
 import train.evaluate
-from keras_transformer import bleu
-from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.translator import Translator
+from keras_transformer.inspection import bleu
+from keras_transformer.pieces.batching import BATCH_SIZE
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.processes import start_python
 from tests.support.repeating import Repeating
@@ -273,7 +273,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_translated(
 
 SLOW = """
 import runpy, signal, time
-from keras_transformer.translator import Translator
+from keras_transformer.translation.translator import Translator
 
 def translate(self, lines):
     print("translating", flush=True)

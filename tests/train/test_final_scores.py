@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.run_folder import RunFolder
 from tests.support.events import read_events
 from tests.support.runs import metrics_of
 from tests.support.training import scores_of

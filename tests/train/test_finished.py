@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from keras_transformer.commands.console import INTERRUPTED
-from keras_transformer.errors import ConfigError
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.runs.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import write_config
 from train.__main__ import app

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.errors import ConfigError, Interrupted
+from keras_transformer.ground.errors import ConfigError, Interrupted
 from tests.support.runs import metrics_of
 from tests.support.training import (
     TRAINING,

@@ -5,7 +5,7 @@ import logging
 import numpy as np
 import pytest
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.model import Transformer
 from tests.support.training import TINY, fit_in, no_validation, reusable, weights_of
 from train.loop.checkpoints import Checkpoints, read_checkpoint

@@ -13,9 +13,9 @@ import train.__main__
 import train.distil
 import train.evaluate
 from keras_transformer.commands import translate
-from keras_transformer.imported.folder import import_folder, write_run
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.scorer import Scorer
+from keras_transformer.models.imported.folder import import_folder, write_run
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.translation.scorer import Scorer
 from tests.support.commands import invoke
 from tests.support.marian import best_by_marian, lines, marian_folder
 

@@ -3,11 +3,11 @@
 import pytest
 
 from keras_transformer.config import TransformerConfig, base
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import ConfigError
-from keras_transformer.inference import Inference
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.recurrent.config import RecurrentConfig
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.inference import Inference
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import SearchOptions
 from train.config.run import load_config
 from train.record.changes import check_unchanged, write_configuration
 

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.runs.run_folder import RunFolder
 from tests.support.processes import start_python
 from train.record.lock import check_can_be_created, run_folder_of, run_folder_to_read, run_lock
 from train.workers.tf_config import Worker
@@ -32,7 +32,7 @@ def test_the_lock_is_free_again_after_an_error(tmp_path):
 @pytest.mark.slow
 def test_the_lock_dies_with_its_process(tmp_path):
     hold = (
-        "import sys, time\nfrom keras_transformer.run_folder import RunFolder\n"
+        "import sys, time\nfrom keras_transformer.runs.run_folder import RunFolder\n"
         "from train.record.lock import run_lock\n"
         "with run_lock(RunFolder(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)"
     )

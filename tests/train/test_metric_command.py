@@ -5,8 +5,8 @@ import pathlib
 
 import pytest
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.samples import Sample
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.inspection.samples import Sample
 from train.scoring.metric_command import LONGEST_SHOWN, MetricCommand, MetricError, ProgramScore, shortened
 
 SAMPLES = [Sample("one", "eins", "ein\ns"), Sample("two", "zwei", "zwei")]

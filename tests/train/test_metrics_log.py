@@ -9,7 +9,7 @@ import pytest
 from tensorboard.plugins.histogram.summary_v2 import histogram_pb
 
 from keras_transformer.inspection.retrying_file import RetryingFile
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.run_folder import RunFolder
 from tests.support.events import read_added, read_events, read_wall_times
 from train.loop.metrics_log import MetricsLog
 

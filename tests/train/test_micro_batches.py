@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from tests.support.training import BATCHES, TINY, TRAINING, momenta_of, training_model, weights_of
 from train.cost import micro_batches
 from train.cost.micro_batches import find_micro_batches, step_fits

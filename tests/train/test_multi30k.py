@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import CONFIGS, MULTI30K, MULTI30K_CONFIGS, ROOT
 from train.config.run import load_config

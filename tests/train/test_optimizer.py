@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from tests.support.models import as_numpy, assert_close, normal
 from train.config.training import TrainingConfig, check_idle_keys
 from train.step.optimizer import training_optimizer

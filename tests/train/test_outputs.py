@@ -1,6 +1,6 @@
 """Whatever a run can write, commands write it, the trainer scores it, and TensorBoard charts its quality."""
 
-from keras_transformer.outputs import KINDS
+from keras_transformer.translation.outputs import KINDS
 from train.config.run import SOURCES
 from train.loop.best import CURVE_OF
 from train.loop.dashboard import QUALITY_OF

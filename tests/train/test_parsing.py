@@ -11,11 +11,11 @@ import pytest
 import train.__main__
 import train.evaluate
 from keras_transformer.commands import translate as command
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import ConfigError
-from keras_transformer.samples import Sample
-from keras_transformer.translation import Translation
-from keras_transformer.translator import Translator
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.inspection.samples import Sample
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import CONFIG, metrics_of, random_run
 from tests.support.training import scores_of

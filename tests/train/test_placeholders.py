@@ -5,10 +5,10 @@ import collections
 import numpy as np
 import pytest
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.tokens import EOS
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.text.placeholders import SYMBOL, symbols_of
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.tokens import EOS
 from train.config.training import RowLengths
 from train.data.encoding import EncodedPairs, Sentences
 from train.data.placeholders import Placeholders, spans_of, with_placeholders

@@ -6,8 +6,8 @@ from concurrent.futures import CancelledError
 import numpy as np
 import pytest
 
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.text.placeholders import symbols_of
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 from tests.support.training import TRAINING, copying_pairs
 from train.config.augmentation import AugmentationConfig
 from train.config.training import RowLengths

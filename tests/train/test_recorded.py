@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from tests.support.runs import write_config
 from train.config.recorded import load_recorded
 from train.config.run import load_config

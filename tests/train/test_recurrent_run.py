@@ -10,15 +10,15 @@ from export.graph.operations import OLDEST, meta_graph, oldest_tensorflow, opera
 from export.graph.served_graph import ServedGraph
 from export.graph.version_folder import write_saved_model
 from export.versions import ExportError
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.explainer import Explainer
-from keras_transformer.kinds import build_model, load_model_config
+from keras_transformer.ground.tokens import EOS
+from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.recurrent.config import RecurrentConfig
-from keras_transformer.saved_run import load_run
-from keras_transformer.scorer import Scorer
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import EOS
-from keras_transformer.translator import Translator
+from keras_transformer.runs.kinds import build_model, load_model_config
+from keras_transformer.runs.saved_run import load_run
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.explainer import Explainer
+from keras_transformer.translation.scorer import Scorer
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.events import read_pictures
 from tests.support.exports import asker

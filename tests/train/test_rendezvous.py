@@ -9,7 +9,7 @@ import socket
 import pytest
 import tensorflow as tf
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from tests.support.processes import fork_python, free_ports
 from train.workers import rendezvous
 from train.workers.rendezvous import WorkerLost, listening, log_as, lost_sentence, report_lost_workers, wait_for_others

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import preset
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import SearchOptions
 from tests.support.runs import CONFIG
 from tests.support.training import scores_of
 from train.config.run import load_config

@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.run_folder import RunFolder
 from train.config.training import TrainingConfig
 from train.loop.progress import Progress
 from train.record.history import Part, history, record_part

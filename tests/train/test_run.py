@@ -15,7 +15,7 @@ import pytest
 
 import train.__main__
 from keras_transformer.config import TransformerConfig
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.events import read_added, read_events
 from tests.support.places import ROOT

@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 from keras_transformer.config import preset
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from tests.support.places import CONFIGS
 from train.config.run import load_config
 from train.config.sources.files import FilesData

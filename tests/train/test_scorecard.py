@@ -7,9 +7,9 @@ import types
 import pytest
 from matplotlib.colors import to_hex
 
-from keras_transformer.bleu import tokenised_bleu
-from keras_transformer.samples import Sample
-from keras_transformer.translation import Translation
+from keras_transformer.inspection.bleu import tokenised_bleu
+from keras_transformer.inspection.samples import Sample
+from keras_transformer.pieces.translation import Translation
 from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
 from train.scoring import scorecard_plot
 from train.scoring.breakdown import WordCounts, words_of

@@ -4,7 +4,7 @@ import types
 
 import pytest
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from tests.support.runs import write_config
 from train.config.sources.files import FilesData
 from train.data.corpus import CorpusError

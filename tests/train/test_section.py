@@ -6,8 +6,8 @@ import math
 import pydantic
 import pytest
 
-from keras_transformer.decoding.options import OPTIONS
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.search.options import OPTIONS
 from keras_transformer.text.placeholders import MOST_PLACEHOLDERS
 from train.config.data import DataSection
 from train.config.run import SOURCES

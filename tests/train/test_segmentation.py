@@ -5,8 +5,8 @@ from concurrent.futures import CancelledError
 import numpy as np
 import pytest
 
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.tokens import EOS, UNK
+from keras_transformer.ground.tokens import EOS, UNK
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
 from tests.support.segmentation import drawn_by
 from train.config.training import RowLengths, TrainingConfig
 from train.data.batches import FIELDS, PackedBatches

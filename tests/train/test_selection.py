@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.run_folder import RunFolder
 from tests.support.models import as_numpy, assert_close, normal
 from tests.support.training import scores_of, training_model
 from train.config.training import TrainingConfig

@@ -5,7 +5,7 @@ import json
 import num2words
 import pytest
 
-from keras_transformer.translator import Translator
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke
 from tests.support.runs import CONFIG
 from train.__main__ import app

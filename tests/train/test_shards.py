@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from tests.support.models import pieces_of
 from tests.support.training import copying_pairs
 from train.config.sources.files import FilesData

@@ -5,9 +5,9 @@ import json
 import pytest
 import sacrebleu
 
-from keras_transformer.bleu import CHRF, LOWER_BLEU, RAW_BLEU, tokenised_bleu
-from keras_transformer.errors import ConfigError
-from keras_transformer.files import on_one_line
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import on_one_line
+from keras_transformer.inspection.bleu import CHRF, LOWER_BLEU, RAW_BLEU, tokenised_bleu
 from tests.support.processes import python
 from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
 from train.scoring import significance

@@ -11,12 +11,12 @@ import pytest
 
 import train.__main__
 from keras_transformer.config import TransformerConfig
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.layers.embedding import TokenEmbedding
 from keras_transformer.model import Transformer
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.saved_run import load_run
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.runs.saved_run import load_run
 from tests.support.commands import invoke
 from tests.support.runs import SENTENCES, random_run, write_config
 from tests.support.training import checkpoint_names, fit_in, no_validation, reusable, weights_of

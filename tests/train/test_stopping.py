@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from keras_transformer.errors import Interrupted
+from keras_transformer.ground.errors import Interrupted
 from train.data.sources.numbers import spell
 from train.loop.stopping import StopRequest, interrupted_by_signals
 

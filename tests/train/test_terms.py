@@ -6,11 +6,11 @@ from concurrent.futures import CancelledError
 import numpy as np
 import pytest
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.tokens import EOS, UNK
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.text.placeholders import SYMBOL, symbols_of
 from keras_transformer.text.terms import SHOWN, has_terms, without_terms
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.tokens import EOS, UNK
 from tests.train.test_word_pairs import TEXT
 from train.config.run import load_config
 from train.config.training import RowLengths, TrainingConfig

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from train.workers.tf_config import ALONE, Cluster, Worker, read_cluster
 
 TWO = ["10.0.0.1:2222", "10.0.0.2:2222"]

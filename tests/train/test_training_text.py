@@ -10,8 +10,8 @@ import types
 import numpy as np
 import pytest
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.runs.run_folder import RunFolder
 from tests.support.training import copying_pairs
 from train.config.sources.files import FilesData
 from train.config.sources.numbers import NumbersData

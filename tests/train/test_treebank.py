@@ -6,7 +6,7 @@ import zipfile
 import pydantic
 import pytest
 
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer
 from tests.support.places import TREEBANK
 from tests.support.segmentation import drawn_by
 from train.config.sources.treebank import TreebankData

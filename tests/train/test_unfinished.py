@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from train.scoring.unfinished import Unfinished
 
 OF = {"text": "abc", "beam_size": 8}

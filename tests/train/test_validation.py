@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import train.validation.validation
-from keras_transformer.decoding.options import SearchOptions
+from keras_transformer.ground.tokens import EOS
 from keras_transformer.losses import TokenSums, token_sums
 from keras_transformer.model import Transformer
-from keras_transformer.tokens import EOS
+from keras_transformer.search.options import SearchOptions
 from tests.support.models import as_numpy, assert_close, randomise
 from tests.support.training import PAIRS, TINY, tensors
 from train.config.training import RowLengths

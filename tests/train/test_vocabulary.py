@@ -5,10 +5,10 @@ import pathlib
 
 import pytest
 
-from keras_transformer import tokenizer as tokenizers
-from keras_transformer.errors import ConfigError
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.tokenizer import Tokenizer, TokenizerError
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.pieces import tokenizer as tokenizers
+from keras_transformer.pieces.tokenizer import Tokenizer, TokenizerError
+from keras_transformer.runs.run_folder import RunFolder
 from tests.support.segmentation import drawn_by
 from tests.support.wire import Wire
 from train.config.tokenizer import TokenizerConfig

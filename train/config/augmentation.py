@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pydantic
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.inference import TREES
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.runs.inference import TREES
 
 from .data import DataSection
 from .section import Section

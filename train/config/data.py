@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pydantic
 
-from keras_transformer.inference import TEXT
+from keras_transformer.runs.inference import TEXT
 
 from .cleaning import CleaningConfig
 from .section import Section

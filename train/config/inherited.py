@@ -4,8 +4,8 @@ import pathlib
 from typing import Any
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.kinds import load_model_config
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.kinds import load_model_config
+from keras_transformer.runs.run_folder import RunFolder
 
 from .model import SET_ELSEWHERE
 from .translation import TranslationConfig

@@ -5,9 +5,9 @@ from typing import Annotated, Any, get_type_hints
 import pydantic
 
 from keras_transformer.config import preset
-from keras_transformer.kinds import CONFIGS
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.runs.kinds import CONFIGS
 
 from .section import OneOf, Section
 

@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from keras_transformer.model_config import FIRST_KIND
-from keras_transformer.normalization import IDENTITY
+from keras_transformer.pieces.normalization import IDENTITY
 
 from .run import KEYS, SECTIONS, RunConfig, check_config, read_toml
 

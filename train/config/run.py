@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 import pydantic
 import tomli_w
 
-from keras_transformer.decoding.options import check_coverage
-from keras_transformer.errors import ConfigError
-from keras_transformer.inference import TREES
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.notations import toml_of
 from keras_transformer.model_config import BaseModelConfig
-from keras_transformer.notations import toml_of
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.inference import TREES
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import check_coverage
 
 from . import sources
 from .augmentation import AugmentationConfig, check_augmentation

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import pydantic
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.normalization import NFC, NORMALIZATIONS
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.pieces.normalization import NFC, NORMALIZATIONS
 from keras_transformer.text.placeholders import MOST_PLACEHOLDERS
 
 from .data import DataSection

@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 import pydantic
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 
 from .augmentation import AugmentationConfig
 from .section import PathText, Section

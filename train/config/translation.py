@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import pydantic
 
-from keras_transformer.batching import BATCH_SIZE
-from keras_transformer.decoding.options import OPTIONS, RUN_OPTIONS, SearchOptions
+from keras_transformer.pieces.batching import BATCH_SIZE
+from keras_transformer.search.options import OPTIONS, RUN_OPTIONS, SearchOptions
 
 from .section import OneOf, Section
 

@@ -1,6 +1,6 @@
 """How much memory is free for training."""
 
-from keras_transformer import machine
+from keras_transformer.ground import machine
 
 
 def free_memory() -> int | None:

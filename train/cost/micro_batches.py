@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.model_config import BaseModelConfig
 
 from ..config.training import TrainingConfig

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from keras_transformer.durations import duration
-from keras_transformer.machine import has_bfloat16_products
+from keras_transformer.ground.durations import duration
+from keras_transformer.ground.machine import has_bfloat16_products
 from keras_transformer.model_config import BaseModelConfig
 
 from ..config.training import RowLengths, TrainingConfig

@@ -5,8 +5,8 @@ from concurrent.futures import CancelledError
 
 import numpy as np
 
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import EOS, UNK
+from keras_transformer.ground.tokens import EOS, UNK
+from keras_transformer.pieces.tokenizer import Tokenizer
 
 from ..config.augmentation import AugmentationConfig
 from ..config.training import RowLengths

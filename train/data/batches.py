@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_transformer.tokens import BOS, PAD
+from keras_transformer.ground.tokens import BOS, PAD
 
 from ..config.training import RowLengths
 from ..workers.tf_config import ONLY_WORKER, Worker

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from keras_transformer.notations import json_of
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.ground.notations import json_of
+from keras_transformer.pieces.tokenizer import Tokenizer
 
 from ..config.training import RowLengths
 from .corpus import CorpusError, Split

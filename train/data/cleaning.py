@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.files import on_one_line
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import on_one_line
 from keras_transformer.inspection.markdown import escaped, table_of
 from keras_transformer.text.cleaning import RULES, Cleaner, can_detect, check_languages, script_of
 

@@ -7,9 +7,9 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from keras_transformer.errors import UserError
-from keras_transformer.inference import TEXT
-from keras_transformer.normalization import is_blank
+from keras_transformer.ground.errors import UserError
+from keras_transformer.pieces.normalization import is_blank
+from keras_transformer.runs.inference import TEXT
 from keras_transformer.text.cleaning import Cleaner
 
 from ..workers.tf_config import Worker

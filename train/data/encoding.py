@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_transformer.tokens import EOS
+from keras_transformer.ground.tokens import EOS
 
 from ..config.training import RowLengths
 from .corpus import CorpusError, Pair, Split, skipped_sentence
@@ -19,7 +19,7 @@ from .mixing import Mixture
 from .packing import offsets_of
 
 if TYPE_CHECKING:  # benchmarks/speed/on_accelerator packs batches where SentencePiece is not installed
-    from keras_transformer.tokenizer import Tokenizer
+    from keras_transformer.pieces.tokenizer import Tokenizer
 
 CHUNK = 10_000  # pairs that one thread encodes at once
 THREADS = min(8, os.cpu_count() or 1)  # more threads would wait for the one that reads

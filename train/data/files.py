@@ -6,9 +6,9 @@ import pathlib
 import zlib
 from collections.abc import Iterator
 
-from keras_transformer.errors import ConfigError, InputError
-from keras_transformer.files import packer_of, read_lines, resolved
-from keras_transformer.normalization import is_blank
+from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.ground.files import packer_of, read_lines, resolved
+from keras_transformer.pieces.normalization import is_blank
 
 from .corpus import CorpusError, Pair
 

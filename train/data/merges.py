@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from keras_transformer.normalization import SPACE
-from keras_transformer.tokenizer import Tokenizer, TokenizerError
+from keras_transformer.pieces.normalization import SPACE
+from keras_transformer.pieces.tokenizer import Tokenizer, TokenizerError
 
 MOST_KEPT = 500_000  # in memory, some 450 bytes each of a word; looked at once for all words of a call
 

@@ -16,8 +16,8 @@ import typer
 
 from keras_transformer.commands.console import command_app, exit_codes, prepare_process
 from keras_transformer.commands.signals import end_on_interrupt
-from keras_transformer.errors import UserError, message_of
-from keras_transformer.files import write_atomically
+from keras_transformer.ground.errors import UserError, message_of
+from keras_transformer.ground.files import write_atomically
 
 from .files import MULTI30K
 

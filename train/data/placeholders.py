@@ -6,13 +6,13 @@ from concurrent.futures import CancelledError
 
 import numpy as np
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.tokens import EOS
+from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.text.placeholders import placeholders_in, symbol_of
 from keras_transformer.text.placing import WORD
 from keras_transformer.text.spans import KINDS, TAGS, Protection, Span
 from keras_transformer.text.terms import has_terms
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import EOS
 
 from ..config.training import RowLengths
 from .encoding import EncodedPairs, Sentences

@@ -13,9 +13,9 @@ from types import ModuleType
 
 import numpy as np
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.files import write_atomically
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import write_atomically
+from keras_transformer.pieces.tokenizer import Tokenizer
 
 from ..config.data import DataSection
 from ..config.training import RowLengths, TrainingConfig

@@ -5,7 +5,7 @@ from concurrent.futures import CancelledError
 
 import numpy as np
 
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer
 
 from ..config.training import RowLengths
 from .encoding import EncodedPairs, Sentences

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from keras_transformer.inspection.markdown import table
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer
 
 from ..config.data import DataSection
 from .corpus import WHOLE_TEXT, Corpus, skipped_sentence

@@ -6,10 +6,10 @@ from concurrent.futures import CancelledError
 
 import numpy as np
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.tokens import EOS, UNK
+from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.text.terms import AFTER, BEFORE, with_terms
-from keras_transformer.tokenizer import Tokenizer
-from keras_transformer.tokens import EOS, UNK
 
 from ..config.training import RowLengths
 from .encoding import EncodedPairs

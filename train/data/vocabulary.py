@@ -8,12 +8,12 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.files import resolved, write_atomically
-from keras_transformer.pair_tokenizer import open_tokenizer
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import resolved, write_atomically
+from keras_transformer.pieces.pair_tokenizer import open_tokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.text.placeholders import placeholders_in, symbols_of
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
 
 from ..config.tokenizer import TokenizerConfig
 from ..workers.tf_config import Worker

@@ -4,7 +4,7 @@ import json
 import math
 from typing import Any
 
-from keras_transformer.notations import json_of
+from keras_transformer.ground.notations import json_of
 
 from ..config.training import TrainingConfig
 from ..workers.workers import Workers

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import keras
 import psutil
 
-from keras_transformer.errors import first_line_of
+from keras_transformer.ground.errors import first_line_of
 from keras_transformer.inspection.callbacks import Inspection
 from keras_transformer.losses import perplexity
 

@@ -13,11 +13,11 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_transformer.errors import UserError, first_line_of
-from keras_transformer.files import DAMAGED_ARCHIVE, write_atomically
-from keras_transformer.machine import processor_cores
-from keras_transformer.notations import json_of
-from keras_transformer.run_folder import CHECKPOINTS
+from keras_transformer.ground.errors import UserError, first_line_of
+from keras_transformer.ground.files import DAMAGED_ARCHIVE, write_atomically
+from keras_transformer.ground.machine import processor_cores
+from keras_transformer.ground.notations import json_of
+from keras_transformer.runs.run_folder import CHECKPOINTS
 
 from ..workers.workers import Workers
 from .progress import Progress

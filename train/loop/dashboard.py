@@ -6,8 +6,8 @@ from tensorboard.plugins.custom_scalar.metadata import CONFIG_SUMMARY_TAG, creat
 from tensorboard.plugins.hparams.summary_v2 import hparams_pb
 from tensorboard.util.tensor_util import make_tensor_proto
 
-from keras_transformer.inference import TEXT, TREES
 from keras_transformer.inspection.attention import MEASURES
+from keras_transformer.runs.inference import TEXT, TREES
 
 from ..config.run import RunConfig
 from ..config.settings import effective_settings

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import keras
 
-from keras_transformer.errors import UserError, first_line_of
+from keras_transformer.ground.errors import UserError, first_line_of
 
 from ..config.training import TrainingConfig
 from ..data.batches import ShardedBatches

@@ -9,10 +9,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_transformer.durations import duration
-from keras_transformer.errors import ConfigError, Interrupted, first_line_of
+from keras_transformer.ground.durations import duration
+from keras_transformer.ground.errors import ConfigError, Interrupted, first_line_of
 from keras_transformer.inspection.callbacks import Inspection
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.run_folder import RunFolder
 
 from ..config.run import RunConfig
 from ..config.training import TrainingConfig

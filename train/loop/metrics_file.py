@@ -6,8 +6,8 @@ import pathlib
 import sys
 from collections.abc import Collection
 
-from keras_transformer.files import write_atomically
-from keras_transformer.notations import json_of
+from keras_transformer.ground.files import write_atomically
+from keras_transformer.ground.notations import json_of
 
 log = logging.getLogger("train")
 

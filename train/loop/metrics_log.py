@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping
 
 from tensorboard.compat.proto.summary_pb2 import Summary
 
-from keras_transformer.errors import UserError, first_line_of
-from keras_transformer.inference import TEXT
+from keras_transformer.ground.errors import UserError, first_line_of
 from keras_transformer.inspection.retrying_file import RetryingFile
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.inference import TEXT
+from keras_transformer.runs.run_folder import RunFolder
 
 from ..config.run import RunConfig
 from .dashboard import layout_summary, settings_summary

@@ -5,8 +5,8 @@ import dataclasses
 import time
 from collections.abc import Iterator, Mapping
 
-from keras_transformer.durations import duration
-from keras_transformer.machine import processor_cores
+from keras_transformer.ground.durations import duration
+from keras_transformer.ground.machine import processor_cores
 
 from ..data.batches import batch_number
 

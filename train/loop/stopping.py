@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 from keras_transformer.commands.signals import handling, signals_to_handle
-from keras_transformer.errors import Interrupted
+from keras_transformer.ground.errors import Interrupted
 
 log = logging.getLogger("train")
 

@@ -7,14 +7,14 @@ import pathlib
 from typing import Any
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.decoding.options import RUN_OPTIONS
-from keras_transformer.errors import ConfigError, first_line_of
-from keras_transformer.files import resolved, write_atomically
-from keras_transformer.inference import TREES, Inference
-from keras_transformer.kinds import load_model_config
+from keras_transformer.ground.errors import ConfigError, first_line_of
+from keras_transformer.ground.files import resolved, write_atomically
+from keras_transformer.ground.notations import json_of, toml_of
 from keras_transformer.model_config import BaseModelConfig
-from keras_transformer.notations import json_of, toml_of
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.inference import TREES, Inference
+from keras_transformer.runs.kinds import load_model_config
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import RUN_OPTIONS
 
 from ..config.recorded import BEFORE_THEY_WERE_KEYS
 from ..config.run import RunConfig

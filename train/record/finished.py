@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.runs.run_folder import RunFolder
 
 from ..config.run import KEYS, RunConfig
 from ..config.training import TrainingConfig

@@ -4,9 +4,9 @@ import json
 import logging
 from typing import NamedTuple
 
-from keras_transformer.files import write_atomically
-from keras_transformer.notations import json_of
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.files import write_atomically
+from keras_transformer.ground.notations import json_of
+from keras_transformer.runs.run_folder import RunFolder
 
 from ..config.training import TrainingConfig
 from ..loop.best import is_done

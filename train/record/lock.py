@@ -6,8 +6,8 @@ import os
 import tempfile
 from collections.abc import Iterator
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.runs.run_folder import RunFolder
 
 from ..workers.tf_config import Worker
 

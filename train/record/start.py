@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.layers import TokenEmbedding
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.saved_run import load_run
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.runs.saved_run import load_run
 
 from ..config.training import TrainingConfig
 from ..step.freezing import is_named

@@ -7,10 +7,10 @@ import logging
 import pathlib
 from typing import Any
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.files import write_atomically
-from keras_transformer.notations import json_of
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import write_atomically
+from keras_transformer.ground.notations import json_of
+from keras_transformer.runs.run_folder import RunFolder
 
 from ..data.corpus import Split, own_shards
 from ..data.encoding import EncodedPairs

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from keras_transformer.errors import ConfigError, InputError
-from keras_transformer.files import DAMAGED_ARCHIVE
-from keras_transformer.notations import json_of
-from keras_transformer.run_folder import CHECKPOINTS, RunFolder
+from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.ground.files import DAMAGED_ARCHIVE
+from keras_transformer.ground.notations import json_of
+from keras_transformer.runs.run_folder import CHECKPOINTS, RunFolder
 
 from ..config.recorded import load_recorded
 from ..config.settings import effective_settings

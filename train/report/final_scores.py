@@ -3,7 +3,7 @@
 import contextlib
 import math
 
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.run_folder import RunFolder
 
 from ..config.run import RunConfig
 from ..loop.metrics_log import MetricsLog

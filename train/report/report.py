@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.durations import duration
-from keras_transformer.files import write_atomically
+from keras_transformer.ground.durations import duration
+from keras_transformer.ground.files import write_atomically
+from keras_transformer.ground.machine import package_versions, processor_and_cores
 from keras_transformer.inspection.markdown import samples_table, table
-from keras_transformer.machine import package_versions, processor_and_cores
 from keras_transformer.model_config import BaseModelConfig
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.saved_run import load_run
-from keras_transformer.translator import Translator
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.runs.saved_run import load_run
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.translator import Translator
 
 from ..config.run import RunConfig
 from ..config.training import TrainingConfig

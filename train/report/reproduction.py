@@ -4,8 +4,8 @@ import pathlib
 import shlex
 import subprocess
 
-from keras_transformer.files import resolved
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.files import resolved
+from keras_transformer.runs.run_folder import RunFolder
 
 from ..config.training import TrainingConfig
 from ..record.history import Part, history

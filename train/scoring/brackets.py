@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_transformer.bleu import RESAMPLES, Score, Scores
+from keras_transformer.inspection.bleu import RESAMPLES, Score, Scores
 from keras_transformer.parsing.linear import Constituent, closing, constituents, is_tree, opening, repaired, symbols_of
 
 from ..data.trees import TOP, Tree

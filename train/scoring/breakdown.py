@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import sacrebleu
 
-from keras_transformer.bleu import CHRF, RAW_BLEU, Measure, Score, score_by
-from keras_transformer.errors import ConfigError
-from keras_transformer.languages import tokenizer_of
-from keras_transformer.samples import Sample
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.inspection.bleu import CHRF, RAW_BLEU, Measure, Score, score_by
+from keras_transformer.inspection.samples import Sample
+from keras_transformer.pieces.languages import tokenizer_of
 
 from ..config.data import DataSection
 from ..data.corpus import CorpusError, Split

@@ -5,15 +5,15 @@ import dataclasses
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from keras_transformer.bleu import Score
-from keras_transformer.samples import Sample, samples_of
+from keras_transformer.inspection.bleu import Score
+from keras_transformer.inspection.samples import Sample, samples_of
 
 from .metric_command import ProgramScore
 from .significance import Comparison
 from .tables import INTERVAL_NOTE, Table
 
 if TYPE_CHECKING:  # it imports TensorFlow
-    from keras_transformer.translator import Translator
+    from keras_transformer.translation.translator import Translator
 
 
 class TimedTranslations(NamedTuple):

@@ -4,7 +4,7 @@ import logging
 import pathlib
 from typing import TYPE_CHECKING
 
-from keras_transformer.files import write_atomically
+from keras_transformer.ground.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,10 +11,10 @@ import tempfile
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from keras_transformer.errors import ConfigError, UserError
-from keras_transformer.files import on_one_line
-from keras_transformer.notations import json_of
-from keras_transformer.samples import Sample
+from keras_transformer.ground.errors import ConfigError, UserError
+from keras_transformer.ground.files import on_one_line
+from keras_transformer.ground.notations import json_of
+from keras_transformer.inspection.samples import Sample
 
 FILES = ("source", "translations", "references")  # each of which {NAME} in the command stands for
 LONGEST_SHOWN = 200  # characters of what the program wrote

@@ -1,6 +1,6 @@
 """The kinds of outputs, and how each is scored."""
 
-from keras_transformer.inference import TEXT, TREES
+from keras_transformer.runs.inference import TEXT, TREES
 
 from .scored import Scored
 from .scored_text import ScoredText

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from keras_transformer.bleu import RESAMPLES
+from keras_transformer.inspection.bleu import RESAMPLES
 
 from ..data.trees import Tree
 from .brackets import BracketingScores, RightBranching, bracketing_scores

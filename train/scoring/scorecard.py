@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from keras_transformer.bleu import (
+from keras_transformer.inspection.bleu import (
     CHRF,
     LOWER_CHRF,
     RESAMPLES,
@@ -16,11 +16,11 @@ from keras_transformer.bleu import (
     raw_bleu,
     score,
 )
-from keras_transformer.languages import warn_of_unspaced
-from keras_transformer.normalization import lower_case
-from keras_transformer.samples import Sample
+from keras_transformer.inspection.samples import Sample
+from keras_transformer.pieces.languages import warn_of_unspaced
+from keras_transformer.pieces.normalization import lower_case
+from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.text.survival import Survival, survival
-from keras_transformer.tokenizer import Tokenizer
 
 from ..data.corpus import Split
 from .breakdown import Breakdown, WordCounts, break_down, words_known

@@ -6,9 +6,9 @@ import pathlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from keras_transformer.bleu import Scores
-from keras_transformer.samples import Sample, translate_pairs
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.inspection.bleu import Scores
+from keras_transformer.inspection.samples import Sample, translate_pairs
+from keras_transformer.pieces.tokenizer import Tokenizer
 
 from ..config.data import DataSection
 from ..data.corpus import Split
@@ -17,7 +17,7 @@ from .card import Card, OutputScores, TimedTranslations
 from .significance import DEFAULT_TEST
 
 if TYPE_CHECKING:  # it imports TensorFlow
-    from keras_transformer.translator import Translator
+    from keras_transformer.translation.translator import Translator
 
 
 class Opponent(NamedTuple):

@@ -6,11 +6,11 @@ import pathlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
-from keras_transformer.bleu import Scores, tokenised_bleu
-from keras_transformer.errors import ConfigError
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.samples import Sample
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.inspection.bleu import Scores, tokenised_bleu
+from keras_transformer.inspection.samples import Sample
+from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.runs.run_folder import RunFolder
 
 from ..config.data import DataSection
 from ..config.recorded import load_recorded

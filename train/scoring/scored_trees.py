@@ -5,10 +5,10 @@ import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from keras_transformer.bleu import Scores
+from keras_transformer.inspection.bleu import Scores
+from keras_transformer.inspection.samples import Sample
 from keras_transformer.parsing.linear import penn_tree, repaired, symbols_of
-from keras_transformer.samples import Sample
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer
 
 from ..config.data import DataSection
 from ..data.corpus import CorpusError, Split

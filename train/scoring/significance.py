@@ -8,9 +8,9 @@ from typing import Any, ClassVar, NamedTuple
 import sacrebleu
 from sacrebleu.significance import PairedTest, Result
 
-from keras_transformer.bleu import MOST_RESAMPLED, RESAMPLES, Measure, affordable
-from keras_transformer.errors import ConfigError
-from keras_transformer.files import on_one_line
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import on_one_line
+from keras_transformer.inspection.bleu import MOST_RESAMPLED, RESAMPLES, Measure, affordable
 
 from .tables import Table
 

@@ -6,9 +6,9 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.locks import locked
-from keras_transformer.notations import json_of
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.locks import locked
+from keras_transformer.ground.notations import json_of
 
 log = logging.getLogger("train")
 

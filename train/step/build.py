@@ -5,8 +5,8 @@ import logging
 import keras
 import tensorflow as tf
 
-from keras_transformer.kinds import build_model
 from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.runs.kinds import build_model
 
 from ..config.training import TrainingConfig
 from ..workers.strategy import describe

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import keras
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.kinds import build_model
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.runs.kinds import build_model
 
 log = logging.getLogger("train")
 

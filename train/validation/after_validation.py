@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_transformer.inspection.callbacks import AttentionPictures, Inspection, SampleTranslations
 from keras_transformer.inspection.residual_stream import ResidualStream
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer
 
 from ..config.training import RowLengths, TrainingConfig
 from ..data.batches import Batch, lay_out

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import keras
 
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.saved_run import save_weights
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.runs.saved_run import save_weights
 
 from ..config.training import TrainingConfig
 from ..loop.checkpoints import (

@@ -8,10 +8,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.decoding.options import OPTIONS
 from keras_transformer.inspection.callbacks import BleuScore
+from keras_transformer.inspection.samples import Sample
 from keras_transformer.losses import TokenSums, perplexity, token_sums
-from keras_transformer.samples import Sample
+from keras_transformer.search.options import OPTIONS
 
 from ..config.translation import TranslationConfig
 from ..data.batches import padded_batches

@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Iterable, Iterator
 
 from keras_transformer.commands.signals import signals_to_handle
-from keras_transformer.errors import ConfigError, Interrupted
+from keras_transformer.ground.errors import ConfigError, Interrupted
 
 from .tf_config import Cluster, Worker, split_address
 

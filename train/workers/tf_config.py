@@ -3,8 +3,8 @@
 import dataclasses
 from typing import Any
 
-from keras_transformer.errors import ConfigError
-from keras_transformer.notations import json_of
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.notations import json_of
 
 EXPECTED = (
     'it must be {"cluster": {"worker": ["HOST:PORT", ...]}, "task": {"type": "worker", "index": N}}, with the same '

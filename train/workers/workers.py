@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.files import write_atomically
-from keras_transformer.notations import json_of
+from keras_transformer.ground.files import write_atomically
+from keras_transformer.ground.notations import json_of
 
 from .strategy import describe
 from .tf_config import ONLY_WORKER, Worker

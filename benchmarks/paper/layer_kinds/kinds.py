@@ -11,8 +11,8 @@ import keras
 import numpy as np
 
 from keras_transformer.layers import MultiHeadAttention, RestrictedSelfAttention, SegmentConvolution
+from keras_transformer.layers.recurrent import Recurrent
 from keras_transformer.masks import neighbourhood_mask
-from keras_transformer.recurrent.layers import Recurrent
 
 HEAD = 64  # d_k of the paper: 8 heads at d_model 512, 1 at 64
 

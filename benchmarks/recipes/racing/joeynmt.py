@@ -8,7 +8,7 @@ import subprocess
 from benchmarks.errors import BenchmarkError
 from benchmarks.multi30k import lines_of
 from benchmarks.recipes.racing.racer import Contestant, Task
-from keras_transformer.tokenizer import Tokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer
 
 CHECKPOINT_EVERY = 100  # steps; race.md has how many seconds that is
 SPECIALS = ["<unk>", "<pad>", "<s>", "</s>"]  # JoeyNMT's ids 0 to 3

@@ -8,8 +8,8 @@ import sys
 import numpy as np
 
 from benchmarks.recipes.racing.racer import Contestant
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.run_folder import CHECKPOINTS
+from keras_transformer.runs.run_folder import CHECKPOINTS
+from keras_transformer.search.options import SearchOptions
 
 TOKENS_PER_BATCH = 2048
 CHECKPOINT_EVERY = 100  # steps; race.md has how many seconds that is
@@ -80,10 +80,10 @@ validate_every = 1_000_000
     def translate(self, checkpoint: pathlib.Path, split: str) -> list[str]:
         from keras_transformer.config import TransformerConfig
         from keras_transformer.model import Transformer
-        from keras_transformer.parallel import tune_for_translation
-        from keras_transformer.run_folder import RunFolder
-        from keras_transformer.tokenizer import Tokenizer
-        from keras_transformer.translator import Translator
+        from keras_transformer.pieces.tokenizer import Tokenizer
+        from keras_transformer.runs.run_folder import RunFolder
+        from keras_transformer.translation.parallel import tune_for_translation
+        from keras_transformer.translation.translator import Translator
         from train.loop.checkpoints import assign_weights, read_weights
 
         folder = RunFolder(self.folder / "run")

@@ -5,7 +5,7 @@ import pathlib
 from typing import NamedTuple
 
 from benchmarks.errors import BenchmarkError
-from keras_transformer.files import write_atomically
+from keras_transformer.ground.files import write_atomically
 
 
 class Reached(NamedTuple):

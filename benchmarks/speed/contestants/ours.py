@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from benchmarks.speed.contestants import Contestant, Lane
 from benchmarks.speed.contestants.workload import FIRST_PIECE, Workload, blocks
+from keras_transformer.ground.tokens import EOS
 from keras_transformer.losses import token_sums
-from keras_transformer.tokens import EOS
 from train.config.training import RowLengths, TrainingConfig
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences

@@ -10,7 +10,7 @@ from torch import nn
 
 from benchmarks.speed.contestants import Contestant, Lane
 from benchmarks.speed.contestants.workload import BETA_1, BETA_2, EPSILON, Workload, blocks
-from keras_transformer.machine import processor_cores
+from keras_transformer.ground.machine import processor_cores
 
 
 class TorchTransformer(nn.Module):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from keras_transformer.config import TransformerConfig, base, tiny
-from keras_transformer.tokens import BOS, EOS
+from keras_transformer.ground.tokens import BOS, EOS
 
 FIRST_PIECE = 4  # the ids below are PAD, UNK, BOS and EOS
 BETA_1, BETA_2, EPSILON = 0.9, 0.98, 1e-9  # Adam's, section 5.3

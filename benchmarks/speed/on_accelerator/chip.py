@@ -3,7 +3,7 @@
 import time
 from typing import NamedTuple
 
-from keras_transformer.machine import package_versions, processor_and_cores
+from keras_transformer.ground.machine import package_versions, processor_and_cores
 
 PACKAGES = ("jax", "jaxlib", "keras", "torch", "numpy")
 SIZES = {"cpu": 512}  # width of the matrices, by platform

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.tokens import EOS
+from keras_transformer.ground.tokens import EOS
 from train.config.training import RowLengths
 from train.cost.cost import training_flops
 from train.data.batches import PackedBatches

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from benchmarks.speed.on_accelerator.task import WARMUP_STEPS, Contestant, Round, Task
 from keras_transformer.config import TransformerConfig
-from keras_transformer.tokens import PAD
+from keras_transformer.ground.tokens import PAD
 
 
 class TorchTransformer(torch.nn.Module):

@@ -13,9 +13,9 @@ import ctranslate2
 import sentencepiece
 
 from benchmarks.speed.translators import BATCH_SIZES, Setting
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.errors import UserError
-from keras_transformer.machine import processor_cores
+from keras_transformer.ground.errors import UserError
+from keras_transformer.ground.machine import processor_cores
+from keras_transformer.search.options import SearchOptions
 
 
 def settings(cores: int) -> list[Setting]:

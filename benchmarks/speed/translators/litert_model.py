@@ -4,7 +4,7 @@ import functools
 import pathlib
 
 from benchmarks.speed.translators import Setting
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
 from keras_transformer.lite.translator import LiteTranslator
 
 

@@ -17,8 +17,8 @@ from transformers import MarianConfig, MarianMTModel
 
 from benchmarks.speed.translators import Setting, in_batches
 from keras_transformer.config import TransformerConfig
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.tokens import BOS, EOS, PAD
+from keras_transformer.ground.tokens import BOS, EOS, PAD
+from keras_transformer.search.options import SearchOptions
 
 POSITIONS = 1200
 ATTENTIONS = {"self_attn": "self_attention", "encoder_attn": "memory_attention"}

@@ -10,7 +10,7 @@ import pymarian
 import sentencepiece
 
 from benchmarks.speed.translators import BATCH_SIZES, Setting
-from keras_transformer.errors import UserError
+from keras_transformer.ground.errors import UserError
 
 CPU = pathlib.Path("/proc/cpuinfo")
 WIDTH = "avx512" if CPU.exists() and "avx512f" in CPU.read_text() else "avx2"

@@ -4,10 +4,10 @@ import functools
 import pathlib
 
 from benchmarks.speed.translators import Setting
-from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.parallel import tune_for_translation
-from keras_transformer.run_folder import RunFolder
-from keras_transformer.translator import Translator
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.parallel import tune_for_translation
+from keras_transformer.translation.translator import Translator
 
 
 def settings(cores: int) -> list[Setting]:
@@ -33,7 +33,7 @@ def extra_length(run: RunFolder, lines: list[str], forced: int | None) -> int:
     """`extra_length` for outputs of `forced` tokens. All lines then have as many tokens as the first."""
     if forced is None:
         return SearchOptions.extra_length
-    from keras_transformer.pair_tokenizer import open_tokenizer
+    from keras_transformer.pieces.pair_tokenizer import open_tokenizer
 
     return forced - len(open_tokenizer(run.tokenizer).encode(lines[0])) - 1
 

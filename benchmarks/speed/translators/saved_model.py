@@ -5,8 +5,8 @@ import pathlib
 
 from benchmarks.speed.translators import Setting
 from export.graph.exported import ExportedTranslator
-from keras_transformer.errors import UserError
-from keras_transformer.parallel import tune_for_translation
+from keras_transformer.ground.errors import UserError
+from keras_transformer.translation.parallel import tune_for_translation
 
 
 def settings(cores: int) -> list[Setting]:

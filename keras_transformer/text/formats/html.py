@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html.parser import HTMLParser
 from typing import NamedTuple
 
-from keras_transformer.files import read_whole_lines
+from keras_transformer.ground.files import read_whole_lines
 from keras_transformer.text.formats.parts import Field, Notation, Part, TranslatedError, unescaped
 from keras_transformer.text.passages import Passage, Token
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from keras_transformer.errors import InputError
+from keras_transformer.ground.errors import InputError
 from keras_transformer.text.passages import Passage, Token
 
 ZEROS = re.compile(r"^(&#[xX]?)0+(?=[0-9a-fA-F])")  # before the number of a character

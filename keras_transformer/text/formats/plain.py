@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from keras_transformer.errors import InputError
-from keras_transformer.files import read_whole_lines
+from keras_transformer.ground.errors import InputError
+from keras_transformer.ground.files import read_whole_lines
 from keras_transformer.text.formats.parts import PLAIN, Field, Part
 
 LONGEST = 1000  # lines of a paragraph, at most, so that a file of one paragraph does not have to fit into memory

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from keras_transformer.errors import InputError, UserError
-from keras_transformer.files import BYTE_ORDER_MARK, read_whole_lines, with_line_feeds
+from keras_transformer.ground.errors import InputError, UserError
+from keras_transformer.ground.files import BYTE_ORDER_MARK, read_whole_lines, with_line_feeds
 from keras_transformer.text.formats.parts import Field, Notation, Part
 
 ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from keras_transformer.errors import InputError
-from keras_transformer.files import BYTE_ORDER_MARK, read_whole_lines, with_line_feeds
+from keras_transformer.ground.errors import InputError
+from keras_transformer.ground.files import BYTE_ORDER_MARK, read_whole_lines, with_line_feeds
 from keras_transformer.text.formats.parts import PLAIN, Field, Notation, Part, unescaped
 from keras_transformer.text.passages import Passage, Token
 

@@ -11,8 +11,8 @@ import xml.parsers.expat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from keras_transformer.errors import InputError
-from keras_transformer.files import read_whole_lines
+from keras_transformer.ground.errors import InputError
+from keras_transformer.ground.files import read_whole_lines
 from keras_transformer.text.formats.parts import Field, Notation, Part, unescaped
 from keras_transformer.text.passages import Passage, Token
 

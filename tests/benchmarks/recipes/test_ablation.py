@@ -12,7 +12,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.recipes import ablation
 from benchmarks.recipes.ablation_table import table
 from benchmarks.trials.outcome import Trial
-from keras_transformer.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError
 from tests.support.models import as_numpy
 from tests.support.places import ROOT
 from tests.support.runs import write_config

@@ -5,8 +5,8 @@ import types
 import pytest
 
 from benchmarks.recipes.changed_characters import changes, normalising, table
-from keras_transformer.normalization import SPACE
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.pieces.normalization import SPACE
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
 from tests.support.places import ROOT
 from tests.support.texts import SENTENCES
 

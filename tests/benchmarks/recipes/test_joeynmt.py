@@ -12,7 +12,7 @@ from benchmarks.recipes.racing.joeynmt import READ_TOKENS, JoeyNMT
 from benchmarks.recipes.racing.ours import Ours
 from benchmarks.recipes.racing.racer import Task
 from keras_transformer.optimizers import PAPER_ADAM
-from keras_transformer.tokenizer import train_tokenizer
+from keras_transformer.pieces.tokenizer import train_tokenizer
 from train.config.run import load_config
 
 

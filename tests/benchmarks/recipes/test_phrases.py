@@ -9,9 +9,9 @@ from benchmarks.recipes.phrases import (
     ways_of_placeholders,
     with_placeholder,
 )
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.placeholders import placeholders_in, symbols_of
-from keras_transformer.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.translation import Translation
 from tests.support.runs import SENTENCES
 
 LINES = ["Over a field a small dog runs over the field.", "two men are cooking a meal.", "it is he"]

@@ -20,7 +20,7 @@ from benchmarks.recipes.racing.joeynmt import JoeyNMT
 from benchmarks.recipes.racing.memory import session_bytes
 from benchmarks.recipes.racing.racer import Contestant, Runner, Task
 from benchmarks.recipes.racing.record import Reached, Record, at_marks, first_mark_with
-from keras_transformer.tokenizer import train_tokenizer
+from keras_transformer.pieces.tokenizer import train_tokenizer
 from tests.support.processes import start_python, wait_until
 from train.scoring.figures import BLUE, ORANGE
 

@@ -16,7 +16,7 @@ from benchmarks.recipes.results_page import (
     read_recipes,
     read_run,
 )
-from keras_transformer.durations import duration
+from keras_transformer.ground.durations import duration
 
 RESULTS = DOCS / "results"
 RECIPES = read_recipes(RESULTS)

@@ -11,7 +11,7 @@ from benchmarks.speed.serve_client import ask_for, expected_answers
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.versions import LITERT
-from keras_transformer.translation import Translation
+from keras_transformer.pieces.translation import Translation
 
 SENTENCES = ["one", "two dogs", "three"]
 

@@ -14,7 +14,7 @@ from benchmarks.speed.contestants.workload import SIZES, Workload
 from benchmarks.speed.train import Timings, app, check_same_loss, steps_for
 from benchmarks.speed.train_table import as_markdown, flops_per_token, summary
 from benchmarks.speed.train_worker import Turn, Worker
-from keras_transformer.tokens import BOS, EOS, PAD
+from keras_transformer.ground.tokens import BOS, EOS, PAD
 from tests.support.models import SMALL, assert_close
 
 needs_torch = pytest.mark.skipif(

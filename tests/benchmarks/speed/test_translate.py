@@ -68,7 +68,7 @@ def test_marian_has_our_weights_and_the_forced_length(forced, greedy):
 def test_ctranslate2_has_our_weights_and_the_forced_length(forced, greedy):
     from benchmarks.speed.translators.ctranslate2_model import load
     from export.ctranslate2.convert import write_model
-    from keras_transformer.saved_run import load_run
+    from keras_transformer.runs.saved_run import load_run
 
     folder, lines = forced
     (folder / "ctranslate2_float32").mkdir()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.trials.outcome import bleu_over_time, commits_sentence, empty_sentence, target_tokens_in
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.runs.run_folder import RunFolder
 from tests.support.trials import outcome
 from train.report.curves import read_curves
 

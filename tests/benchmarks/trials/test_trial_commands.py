@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.trials import training
-from keras_transformer.errors import Interrupted
+from keras_transformer.ground.errors import Interrupted
 from tests.support.processes import python
 
 STOPS_ITS_PARENT = """

@@ -16,8 +16,8 @@ from benchmarks.trials import training
 from benchmarks.trials.outcome import KEPT, Trial, machines, mark, read_outcome
 from benchmarks.trials.settings import check_settings
 from benchmarks.trials.training import TRANSLATIONS, selected, steps_in, train_all, trained
-from keras_transformer.errors import ConfigError
-from keras_transformer.run_folder import RunFolder
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.runs.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
 from tests.support.runs import write_config

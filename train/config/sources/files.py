@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from keras_transformer.tokens import OWN_PIECE
+from keras_transformer.ground.tokens import OWN_PIECE
 
 from ..data import DataSection
 from ..section import Section

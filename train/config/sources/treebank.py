@@ -6,7 +6,7 @@ from typing import Literal
 
 import pydantic
 
-from keras_transformer.inference import TREES
+from keras_transformer.runs.inference import TREES
 
 from ..data import DataSection
 

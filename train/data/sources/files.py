@@ -4,8 +4,8 @@ import itertools
 import pathlib
 from collections.abc import Iterable, Iterator
 
-from keras_transformer.files import resolved
-from keras_transformer.normalization import is_blank
+from keras_transformer.ground.files import resolved
+from keras_transformer.pieces.normalization import is_blank
 
 from ...config.sources.files import FilesData, FilesEntry
 from ..corpus import Corpus, CorpusError, Pair, Split

@@ -4,8 +4,8 @@ import pathlib
 from collections.abc import Iterator
 from types import ModuleType
 
-from keras_transformer.errors import first_line_of
-from keras_transformer.files import on_one_line, resolved
+from keras_transformer.ground.errors import first_line_of
+from keras_transformer.ground.files import on_one_line, resolved
 
 from ...config.sources.tfds import TfdsData
 from ..corpus import Corpus, CorpusError, Pair, Split

@@ -8,8 +8,8 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from keras_transformer.errors import first_line_of
-from keras_transformer.files import DAMAGED_ARCHIVE
+from keras_transformer.ground.errors import first_line_of
+from keras_transformer.ground.files import DAMAGED_ARCHIVE
 from keras_transformer.parsing.linear import constituents, pieces_of_labels, tagged_leaf
 
 from ...config.sources.treebank import TreebankData, sections_of

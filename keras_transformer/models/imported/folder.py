@@ -1,0 +1,75 @@
+"""Which system a folder is of, and its model as a run folder."""
+
+import os
+import pathlib
+import shutil
+from collections.abc import Iterable
+
+from keras_transformer.models.imported.arrays import read_json
+from keras_transformer.models.imported.errors import ImportedModelError
+from keras_transformer.models.imported.huggingface import HUGGINGFACE, MARIAN, MODEL_TYPE, POSITIONS, import_huggingface
+from keras_transformer.models.imported.marian import import_marian
+from keras_transformer.models.imported.model import ImportedModel
+
+OF_MARIAN = "*.npz", "decoder.yml", "*.bin"  # files of which its folders have at least one
+
+
+def import_folder(path: str | os.PathLike, positions: str | None = None) -> ImportedModel:
+    """Read a model of Marian, or of Hugging Face's MarianMT, from its folder, or from a model.npz in one.
+
+    positions: "huggingface" or "marian", whose function a folder of Hugging Face is to compute; None: Hugging Face's.
+    One of Marian computes that of Marian.
+
+    Raises ImportedModelError for what cannot be imported, and OSError if a file cannot be read.
+    """
+    path = pathlib.Path(path)
+    if positions not in (None, *POSITIONS):
+        raise ImportedModelError(f"positions is {positions!r}; it must be one of {', '.join(POSITIONS)}.")
+    if not path.exists():
+        raise ImportedModelError(f"There is no folder {path}.")
+    if path.is_dir() and (path / "config.json").exists():
+        kind = read_json(path / "config.json").get("model_type")
+        if kind != MODEL_TYPE:
+            raise ImportedModelError(
+                f'{path / "config.json"} has model_type: {kind!r}; only "{MODEL_TYPE}" can be imported.'
+            )
+        model = import_huggingface(path, positions or HUGGINGFACE)
+        model.inference().check()
+        return model
+    if path.is_dir() and not any(True for pattern in OF_MARIAN for _ in path.glob(pattern)):
+        raise ImportedModelError(
+            f"{path} has neither a config.json, as a model of Hugging Face, nor a decoder.yml or an .npz, as one of "
+            "Marian."
+        )
+    if positions == HUGGINGFACE:
+        raise ImportedModelError(f"{path} is of Marian: its positions can be {MARIAN} alone.")
+    model = import_marian(path)
+    model.inference().check()
+    return model
+
+
+def write_run(model: ImportedModel, run: str | os.PathLike, check_lines: Iterable[str] = ()) -> None:
+    """Write an imported model as a run folder, which appears whole or not at all; `check_lines`: see `save_run`.
+
+    Raises ImportedModelError if there is something at `run` already.
+    """
+    from keras_transformer.runs.saved_run import save_run
+
+    run = pathlib.Path(run).absolute()
+    refuse_existing(run)
+    staging = run.with_name(f"{run.name}.part")
+    shutil.rmtree(staging, ignore_errors=True)  # of an import that was killed
+    try:
+        save_run(model.transformer(), model.tokenizer, staging, check_lines, model.inference())
+        os.rename(staging, run)
+    except BaseException:  # Ctrl-C too leaves no part behind
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+
+
+def refuse_existing(run: pathlib.Path) -> None:
+    """Raises ImportedModelError if there is something at the path of a run folder, other than an empty folder."""
+    if run.is_dir() and not any(run.iterdir()):
+        return
+    if run.exists() or run.is_symlink():
+        raise ImportedModelError(f"{run} exists already: name a folder that does not.")

@@ -1,0 +1,191 @@
+"""The tokenizers of imported models: one SentencePiece model for each side, and one vocabulary of pieces.
+
+Marian's models are made so (Junczys-Dowmunt et al. 2018), among them those of OPUS-MT.
+"""
+
+import functools
+import io
+import json
+import os
+import re
+import zipfile
+from collections.abc import Iterable, Sequence
+
+from keras_transformer.ground.errors import first_line_of
+from keras_transformer.ground.files import DAMAGED_ARCHIVE
+from keras_transformer.ground.notations import json_of
+from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.pieces.batching import SURROGATE, list_of_lines
+from keras_transformer.pieces.normalization import IDENTITY, NFC, NFKC, SPACE
+from keras_transformer.pieces.tokenizer import Tokenizer, TokenizerError, no_such_id, processor_of, whole_numbers
+
+SIGNATURE = b"PK\x03\x04"  # the first bytes of a zip file
+SOURCE, TARGET, VOCABULARY = MEMBERS = ("source.spm", "target.spm", "vocabulary.json")
+SPECIAL_PIECES = {PAD: "<pad>", UNK: "<unk>", BOS: "<s>", EOS: "</s>"}
+TAG = "^>>(?s:.*?)<<"  # >>deu<<: the language that a multilingual model is to write; for re and for RE2
+BLANKS = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # what str.strip takes off
+ENDS = f"^[{BLANKS}]+|[{BLANKS}]+$"  # for re and for RE2
+_TAG, _ENDS = re.compile(TAG), re.compile(ENDS)
+
+
+def pair_model_bytes(source_spm: bytes, target_spm: bytes, pieces: Sequence[str]) -> bytes:
+    """Return the one file of a PairTokenizer: a zip of both SentencePiece models and the vocabulary.
+
+    pieces: by id, beginning with <pad>, <unk>, <s>, </s>. The same parts give the same bytes.
+    Raises TokenizerError if they begin otherwise, one is there twice, or a model is damaged.
+    """
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in zip(MEMBERS, (source_spm, target_spm, json.dumps(list(pieces)).encode()), strict=True):
+            member = zipfile.ZipInfo(name)  # of 1980, so that the time changes nothing
+            member.create_system, member.external_attr = 3, 0o644 << 16  # Unix, whichever system writes it
+            archive.writestr(member, content)
+    PairTokenizer.of_bytes(file.getvalue(), "The tokenizer")
+    return file.getvalue()
+
+
+def open_tokenizer(path: str | os.PathLike) -> Tokenizer:
+    """Return the Tokenizer or PairTokenizer in a file. Raises TokenizerError if it is missing or damaged."""
+    try:
+        with open(path, "rb") as file:
+            is_pair = file.read(len(SIGNATURE)) == SIGNATURE
+    except OSError as error:
+        raise TokenizerError(f"The tokenizer {path} cannot be read: {error.strerror}.") from None
+    return PairTokenizer(path) if is_pair else Tokenizer(path)
+
+
+class PairTokenizer(Tokenizer):
+    """Divides a text into the pieces of its side's SentencePiece model, whose ids are those of one vocabulary.
+
+    A piece that the vocabulary lacks is UNK. A tag such as >>deu<< that begins a text is one piece; elsewhere it is
+    text, as are special pieces. Ids and texts are those of Hugging Face's MarianTokenizer, which reads </s> and <unk>
+    in a text as special, however.
+
+    Reads a file that `pair_model_bytes` made; raises TokenizerError if it is missing or damaged.
+    """
+
+    def _open(self, model_bytes: bytes, path: str | os.PathLike) -> None:
+        self.model_bytes = model_bytes
+        self.source_spm, self.target_spm, self._pieces = _parts(model_bytes, path)
+        self._source = processor_of(self.source_spm, f"{path}: {SOURCE}")
+        self._target = processor_of(self.target_spm, f"{path}: {TARGET}")
+        self.ids = {piece: number for number, piece in enumerate(self._pieces) if number not in SPECIAL_PIECES}
+
+    @property
+    def vocab_size(self) -> int:
+        return len(self._pieces)
+
+    @property
+    def sentencepiece_models(self) -> dict[str, bytes]:
+        """The SentencePiece models of both sides, by the names of files that hold them."""
+        return {SOURCE: self.source_spm, TARGET: self.target_spm}
+
+    def pieces(self) -> list[str]:
+        """Return the written form of every id, in order."""
+        return list(self._pieces)
+
+    def surfaces(self) -> list[bytes]:
+        """Return what every id stands for in a text, in UTF-8, a space as SPACE; b"" of an id that no text has."""
+        return [b"" if number in SPECIAL_PIECES else piece.encode() for number, piece in enumerate(self._pieces)]
+
+    @property
+    def is_bpe(self) -> bool:
+        """False: the merges of two models are not those of one."""
+        return False
+
+    @property
+    def _proto(self):
+        raise TokenizerError("A tokenizer of two SentencePiece models has neither kinds nor scores of its pieces.")
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a text of the source side, without BOS and EOS."""
+        return self._encoded(self._source, [text])[0]
+
+    def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
+        """Return one list of ids per text of the source side. Raises TypeError if `texts` is one string."""
+        return self._encoded(self._source, texts)
+
+    def encode_target(self, text: str) -> list[int]:
+        """Return the ids of a text of the target side, without BOS and EOS."""
+        return self._encoded(self._target, [text])[0]
+
+    def encode_target_batch(self, texts: Iterable[str]) -> list[list[int]]:
+        """Return one list of ids per text of the target side. Raises TypeError if `texts` is one string."""
+        return self._encoded(self._target, texts)
+
+    def _encoded(self, processor, texts: Iterable[str]) -> list[list[int]]:
+        texts = list_of_lines(texts, "Text")
+        tags, words = zip(*map(divided, texts), strict=True) if texts else ((), ())
+        return [
+            [self.ids.get(piece, UNK) for piece in ([tag] if tag else []) + pieces]
+            for tag, pieces in zip(tags, processor.encode(list(words), out_type=str), strict=True)
+        ]
+
+    @functools.cached_property
+    def tags(self) -> list[str]:
+        """The tags of languages with which a text may begin, such as >>deu<<."""
+        return [piece for piece in self.ids if divided(piece) == (piece, "")]
+
+    def unknown_tag(self, text: str) -> str:
+        """Return the tag of a language that the text begins with, if there is no piece for it, else ""."""
+        tag, _ = divided(text)
+        return "" if tag in self.ids else tag
+
+    @property
+    def is_lowercase(self) -> bool:
+        """Whether texts of the target side are made lower case."""
+        return self._target.normalize("A").endswith("a")
+
+    @property
+    def normalization(self) -> str:
+        """What the tokenizer makes the same on the source side, as in `train_tokenizer`."""
+        normalized = self._source.normalize("f\xa0\ufb01").replace(SPACE, " ").strip(" ")
+        return {"f \ufb01": NFC, "f fi": NFKC}.get(normalized, IDENTITY)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of `ids`, without white space at its ends; PAD, UNK, BOS and EOS have none.
+
+        Raises IndexError for an id that no piece has, and TypeError for what is no list of whole numbers.
+        """
+        numbers = [number for number in whole_numbers(ids) if number not in SPECIAL_PIECES]
+        if numbers and not 0 <= min(numbers) <= max(numbers) < self.vocab_size:
+            raise no_such_id(numbers, self.vocab_size)
+        pieces = [self._pieces[number] for number in numbers]
+        return _ENDS.sub("", self._target.decode_pieces(pieces).replace(SPACE, " "))
+
+
+def divided(text: str) -> tuple[str, str]:
+    """Return the tag that a text begins with, "" if there is none, and the rest."""
+    tag = match[0] if (match := _TAG.match(text)) else ""
+    return tag, text[len(tag) :]
+
+
+def _parts(model_bytes: bytes, name: str | os.PathLike) -> tuple[bytes, bytes, list[str]]:
+    """Return both SentencePiece models and the vocabulary of a zip. Raises TokenizerError if it is damaged."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(model_bytes)) as archive:
+            if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
+                raise ValueError("its parts are compressed")
+            source, target, vocabulary = map(archive.read, MEMBERS)
+        pieces = json_of(vocabulary)
+        if not isinstance(pieces, list) or not all(isinstance(piece, str) for piece in pieces):
+            raise ValueError(f"{VOCABULARY} is not a list of strings")
+        _check_vocabulary(pieces)
+    except DAMAGED_ARCHIVE as error:
+        raise TokenizerError(
+            f"{name} is not a pair of SentencePiece models with a vocabulary, or is damaged: {first_line_of(error)}"
+        ) from None
+    return source, target, pieces
+
+
+def _check_vocabulary(pieces: list[str]) -> None:
+    """Raises ValueError for pieces that do not begin with the special ones, or are not all different texts."""
+    special = list(SPECIAL_PIECES.values())
+    if pieces[: len(special)] != special:
+        raise ValueError(f"its vocabulary does not begin with {', '.join(special)}")
+    if len(set(pieces)) < len(pieces):
+        twice = next(piece for number, piece in enumerate(pieces) if piece in pieces[:number])
+        raise ValueError(f"its vocabulary has the piece {twice!r} twice")
+    for piece in pieces:
+        if SURROGATE.search(piece):
+            raise ValueError(f"its vocabulary has the piece {piece!r}, which is no text")

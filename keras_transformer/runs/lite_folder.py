@@ -1,0 +1,88 @@
+"""The folder of a LiteRT model: search.tflite, its tokenizer, and litert.json, which says what the file holds."""
+
+import json
+import os
+import pathlib
+from typing import Any, NamedTuple
+
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.files import write_atomically
+from keras_transformer.ground.notations import json_of
+from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
+
+DESCRIPTION = "litert.json"
+
+
+class Room(NamedTuple):
+    """What one signature of the file translates at once: `rows` sentences of at most `tokens` tokens, EOS included.
+
+    outputs: the longest translation that it finds, in tokens, EOS included; None: any that the options allow. With a
+    bound a search is faster, since it has one loop and copies less.
+    """
+
+    rows: int
+    tokens: int
+    outputs: int | None = None
+
+    @property
+    def signature(self) -> str:
+        bound = "" if self.outputs is None else f"_to_{self.outputs}"
+        return f"translate_{self.rows}x{self.tokens}{bound}"
+
+
+class LiteFolder:
+    """The paths of the files of a LiteRT model, as attributes. Creates nothing."""
+
+    def __init__(self, path: str | os.PathLike):
+        self.path = pathlib.Path(path)
+        self.model = self.path / "search.tflite"
+        self.tokenizer = self.path / "tokenizer.model"
+        self.description = self.path / DESCRIPTION
+        self.calibration = self.path / "calibration.json"  # if the run was calibrated
+
+
+class Description(NamedTuple):
+    """How the file searches, and for which shapes it was made.
+
+    search: values of RUN_OPTIONS. rooms: what its signatures translate. quantization: how its weights are kept,
+    "float16" or "int8"; None is float32.
+    """
+
+    search: dict[str, Any]
+    rooms: tuple[Room, ...]
+    quantization: str | None = None
+
+    @property
+    def max_source_tokens(self) -> int:
+        """The longest source sentence that is not truncated, in tokens, EOS included."""
+        return max(room.tokens for room in self.rooms if room.outputs is None)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write litert.json."""
+        write_atomically(path, json.dumps(self._asdict(), indent=2) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> "Description":
+        """Read what `save` wrote. Raises ConfigError, naming the file, if it cannot be read or is damaged."""
+        try:
+            values = json_of(pathlib.Path(path).read_text(encoding="utf-8"))
+            rooms = tuple(Room(*room) for room in values["rooms"])
+            if not all(isinstance(size, int) for room in rooms for size in room if size is not None):
+                raise ConfigError("the size of a room is no number")
+            search = dict(values["search"])
+            if unknown := sorted(search.keys() - set(RUN_OPTIONS)):
+                raise ConfigError(f"search has {', '.join(unknown)}; it may have {', '.join(RUN_OPTIONS)}")
+            SearchOptions(**search)
+            if not any(room.rows == 1 and room.outputs is None for room in rooms):
+                raise ConfigError("it has no room for one sentence and any translation")
+            return cls(search, rooms, values["quantization"])
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
+        except (KeyError, TypeError, ValueError, ConfigError) as error:
+            cause = str(error).rstrip(".")
+            raise ConfigError(f"{path} is damaged: {cause}. Restore it, or export the run again.") from None
+
+
+def is_lite_folder(path: str | os.PathLike) -> bool:
+    """Return whether a folder holds a LiteRT model."""
+    return (pathlib.Path(path) / DESCRIPTION).is_file()

@@ -1,0 +1,284 @@
+"""Beam search with length and coverage penalty (Vaswani et al. 2017, section 6.1; Wu et al. 2016, section 7)."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from keras import ops
+
+from keras_transformer.ground.tokens import BOS, EOS, PAD
+from keras_transformer.layers.gather import at_columns, rows_at
+from keras_transformer.search.continuations import best_continuations
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.rules.table import OF_ALL, is_cut_now, is_drawing
+from keras_transformer.search.scores import NEVER, UNFINISHED, length_penalty
+from keras_transformer.search.state import (
+    BeamState,
+    Candidates,
+    DecoderState,
+    Hypotheses,
+    Rules,
+    is_searching,
+    select_hypotheses,
+)
+
+ROOM = 8  # positions that a search of static shapes makes room for at first
+STRETCH = 4  # steps after which a search of other shapes looks for sentences that have ended
+
+
+def beam_search(
+    step: Callable,
+    decoder: DecoderState,
+    rules: Rules,
+    max_length,
+    options: SearchOptions,
+    static_shapes: bool,
+    positions: Sequence[int] = (),
+) -> Hypotheses:
+    """Find the outputs y of each source x with the highest scores.
+
+        score(x, y) = log P(y | x) / ((5 + |y|) / 6)^alpha + beta log_coverage(x, y)        |y| counts EOS
+
+    or with |y|^alpha below log P, if that is the length normalization. Both grow with |y|, which the bound below needs.
+    A finished hypothesis keeps its slot, so the beam of the live ones narrows by one. A beam of 1 is greedy search.
+
+    The search of a sentence ends when all slots are taken, or when no live hypothesis can still enter the `n_best`.
+    The log-probability of a live hypothesis can only fall, and its coverage be complete at best, so log P over the
+    penalty of the longest allowed output bounds its score. A hypothesis that reaches its limit must end there, and pays
+    the log-probability of EOS.
+
+    The cost of a step depends on how long outputs are, not on how long they may become: the search makes room when it
+    needs room. If shapes may change, a sentence leaves the batch when its search ends, and costs nothing from then on.
+
+    Args:
+        step: function of DecoderState, tokens int (B, K), position int () -> logits (B * K, V), DecoderState; row
+            b * K + k of the logits belongs to hypothesis k of sentence b.
+        decoder: the state before the first step, without room. It counts attention if beta is above 0.
+        rules: per-sentence settings (rules.py); they override `options`. `limits` is always there, from 1 to
+            max_length.
+        max_length: L, an int; an int tensor if shapes may change.
+        options: how to search; K is options.beam_size.
+        static_shapes: no shape changes from step to step, as XLA and JAX need it. The search then runs in loops whose
+            room doubles from one to the next, and no sentence leaves.
+        positions: with static shapes, search in loops with room for so many positions, rising, the last one at most L.
+            Every score of a sentence whose search has not ended by then is UNFINISHED. A sentence whose search has
+            ended has what it would have without this bound.
+
+    Returns ids (B, K, L), scores (B, K) and is_cut (B, K).
+    """
+
+    def advance(*state):
+        return one_step(step, BeamState(*state), options, static_shapes)
+
+    state = initial_state(decoder, rules, options.beam_size)
+    if positions:
+        for room in positions:
+            state = searched_in_room(advance, state, room)
+        is_unfinished = ops.expand_dims(is_searching(state), 1)
+        return state.finished._replace(scores=ops.where(is_unfinished, UNFINISHED, state.finished.scores))
+    search = search_in_rooms if static_shapes else search_while_any_is_left
+    return search(advance, state, max_length)
+
+
+def initial_state(decoder: DecoderState, rules: Rules, beam_size: int) -> BeamState:
+    """Return the state before the first step, without room for tokens.
+
+    One hypothesis per sentence is live; all are if they draw, since each then draws other tokens.
+    """
+    limits = ops.cast(rules["limits"], "int32")
+    sentences = ops.shape(limits)[0]
+    nothing = ops.full((sentences, beam_size, 0), PAD, dtype="int32")
+    never = ops.full((sentences, beam_size), NEVER, dtype="float32")
+    none = ops.full((sentences, beam_size), False, dtype="bool")
+    free = rules.get("beam_sizes", ops.full((sentences,), beam_size, dtype="int32"))
+    live = ops.where(is_drawing(rules), free, 1) if "temperatures" in rules else ops.ones_like(free)
+    return BeamState(
+        position=ops.convert_to_tensor(0, dtype="int32"),
+        tokens=ops.full((sentences, beam_size), BOS, dtype="int32"),
+        ids=nothing,
+        log_probs=ops.where(ops.expand_dims(ops.arange(beam_size), 0) < ops.expand_dims(live, 1), 0.0, never),
+        is_cut=none,
+        free=free,
+        rules={**rules, "limits": limits},
+        finished=Hypotheses(nothing, never, none),
+        decoder=decoder,
+    )
+
+
+def search_in_rooms(advance: Callable, state: BeamState, max_length: int) -> Hypotheses:
+    """Search in one loop per room of ROOM, 2 ROOM, 4 ROOM positions and so on: shapes are static within each."""
+    for room in rooms(max_length):
+        state = searched_in_room(advance, state, room)
+    return state.finished
+
+
+def searched_in_room(advance: Callable, state: BeamState, room: int) -> BeamState:
+    """Return the state with room for `room` positions, after as many steps, or after the last search has ended."""
+    positions = room - state.ids.shape[2]
+    state = longer(state, positions)._replace(decoder=state.decoder.longer(positions))
+
+    def has_room(*state):
+        state = BeamState(*state)
+        return ops.logical_and(state.position < room, ops.any(is_searching(state)))
+
+    return BeamState(*ops.while_loop(has_room, advance, state))
+
+
+def rooms(max_length: int) -> Iterator[int]:
+    """Yield ROOM, 2 ROOM, 4 ROOM and so on below `max_length`, then `max_length`."""
+    room = ROOM
+    while room < max_length:
+        yield room
+        room *= 2
+    yield max_length
+
+
+def search_while_any_is_left(advance: Callable, state: BeamState, max_length) -> Hypotheses:
+    """Search with shapes that change: a sentence leaves soon after its search has ended."""
+    all_rows, state = of_changing_shapes(state)
+    results = state.finished  # of all sentences, as long as the longest output so far
+
+    def is_any_left(rows, results, *state):
+        return ops.any(is_searching(BeamState(*state)))
+
+    def some_steps(rows, results, *state):
+        state = BeamState(*state)
+        last, enough = state.position + STRETCH, ops.shape(rows)[0] * 7 // 8
+
+        def are_most_left(*state):
+            state = BeamState(*state)
+            left = ops.sum(ops.cast(is_searching(state), "int32"))
+            return ops.logical_and(state.position < last, left > enough)
+
+        state = BeamState(*ops.while_loop(are_most_left, advance, state))
+        places = ops.expand_dims(rows, 1)
+        results = Hypotheses(
+            ops.scatter_update(of_length(results.ids, ops.shape(state.finished.ids)[2]), places, state.finished.ids),
+            ops.scatter_update(results.scores, places, state.finished.scores),
+            ops.scatter_update(results.is_cut, places, state.finished.is_cut),
+        )
+        left = ops.cast(ops.nonzero(is_searching(state))[0], "int32")
+        return rows_at(rows, left), results, *of_sentences(state, left)
+
+    _, results, *_ = ops.while_loop(is_any_left, some_steps, (all_rows, results, *state))
+    return results._replace(ids=of_length(results.ids, max_length))
+
+
+def of_changing_shapes(state: BeamState):
+    """Return the numbers of all sentences, int32 (B,), and the same state with shapes that are not known.
+
+    A loop of TensorFlow may change a shape only if it is not known when the graph is traced.
+    """
+    all_rows = ops.cast(ops.nonzero(state.rules["limits"] > 0)[0], "int32")
+    return all_rows, longer(of_sentences(state, all_rows), 0 * ops.shape(all_rows)[0])
+
+
+def longer(state: BeamState, positions: int) -> BeamState:
+    """Return the state with room for `positions` more tokens."""
+    more = ops.full((*ops.shape(state.log_probs), positions), PAD, dtype="int32")
+    return state._replace(
+        ids=ops.concatenate([state.ids, more], axis=2),
+        finished=state.finished._replace(ids=ops.concatenate([state.finished.ids, more], axis=2)),
+    )
+
+
+def of_length(ids, length):
+    """Cut or fill with PAD: (B, K, T) -> (B, K, length)."""
+    sentences, beam_size, _ = ops.shape(ids)
+    padding = ops.full((sentences, beam_size, length), PAD, dtype="int32")
+    return ops.concatenate([ids, padding], axis=2)[:, :, :length]
+
+
+def of_sentences(state: BeamState, rows) -> BeamState:
+    """Return the state of the sentences in `rows` alone, int (any number,)."""
+
+    def chosen(leaf):
+        return rows_at(leaf, rows)
+
+    return BeamState(
+        position=state.position,
+        tokens=chosen(state.tokens),
+        ids=chosen(state.ids),
+        log_probs=chosen(state.log_probs),
+        is_cut=chosen(state.is_cut),
+        free=chosen(state.free),
+        rules={name: rule if name in OF_ALL else chosen(rule) for name, rule in state.rules.items()},
+        finished=Hypotheses(*map(chosen, state.finished)),
+        decoder=state.decoder.of_sentences(rows),
+    )
+
+
+def one_step(step: Callable, state: BeamState, options: SearchOptions, has_room: bool) -> BeamState:
+    """Return the state one token later."""
+    logits, state = decoded(step, state, has_room)
+    return settled(continued(state, best_continuations(state, logits), is_cut_now(state, logits)), options)
+
+
+def decoded(step: Callable, state: BeamState, has_room: bool):
+    """Feed the last tokens to the decoder. Returns the logits of the next ones (B * K, V), and a state with room."""
+    logits, decoder = step(state.decoder, state.tokens, state.position)
+    if not has_room:
+        state = longer(state, 1)
+    return logits, state._replace(decoder=decoder)
+
+
+def settled(state: BeamState, options: SearchOptions) -> BeamState:
+    """Return the state without live hypotheses that have ended, or that can no longer win."""
+    alpha = state.rules.get("length_penalties", options.length_penalty)
+    state = without_ended(state, alpha, options)
+    longest = length_penalty(state.rules["limits"], alpha, options.length_normalization)
+    bounds = ops.max(state.log_probs, axis=1) / longest  # (B,)
+    can_win = bounds > worst_wanted(state, options.n_best)
+    if "temperatures" in state.rules:
+        can_win = ops.logical_or(can_win, is_drawing(state.rules))
+    return state._replace(log_probs=ops.where(ops.expand_dims(can_win, 1), state.log_probs, NEVER))
+
+
+def worst_wanted(state: BeamState, n_best: int):
+    """Return the score of the last finished hypothesis that a sentence would return: float32 (B,)."""
+    if "n_best" not in state.rules:
+        return state.finished.scores[:, n_best - 1]
+    return at_columns(state.finished.scores, ops.expand_dims(state.rules["n_best"] - 1, 1))[:, 0]
+
+
+def continued(state: BeamState, candidates: Candidates, is_cut) -> BeamState:
+    """Return the state one token later: as many candidates become its hypotheses as there are free slots.
+
+    `is_cut`: which hypotheses their limit ends now, bool (B, K), of `is_cut_now`.
+    """
+    beam_size, length = state.log_probs.shape[1], ops.shape(state.ids)[2]
+    ids = select_hypotheses(state.ids, candidates.parents)
+    is_here = ops.arange(length) == state.position  # (T,)
+    has_slot = ops.expand_dims(ops.arange(beam_size), 0) < ops.expand_dims(state.free, 1)
+    if "temperatures" in state.rules:  # a hypothesis that draws continues in its own slot
+        has_slot = ops.logical_or(has_slot, ops.expand_dims(is_drawing(state.rules), 1))
+    is_live = ops.logical_and(has_slot, candidates.log_probs > NEVER / 2)
+    return state._replace(
+        position=state.position + 1,
+        tokens=candidates.tokens,
+        ids=ops.where(is_here, ops.expand_dims(candidates.tokens, 2), ids),
+        log_probs=ops.where(is_live, candidates.log_probs, NEVER),
+        is_cut=at_columns(is_cut, candidates.parents),
+        decoder=state.decoder.of_parents(candidates.parents),
+    )
+
+
+def without_ended(state: BeamState, alpha, options: SearchOptions) -> BeamState:
+    """Move hypotheses that end in EOS to `finished`, which keeps the best K. Each of them takes a slot for good.
+
+    `alpha` is a number, or one per sentence (B,).
+    """
+    beam_size = state.log_probs.shape[1]
+    is_end = ops.logical_and(state.tokens == EOS, state.log_probs > NEVER / 2)
+    penalty = length_penalty(state.position, alpha, options.length_normalization)
+    scores = state.log_probs / ops.reshape(penalty, (-1, 1))
+    if options.coverage_penalty:
+        scores += options.coverage_penalty * state.decoder.log_coverage()
+    ended = ops.where(is_end, scores, NEVER)
+    scores, chosen = ops.top_k(ops.concatenate([state.finished.scores, ended], axis=1), beam_size)
+    chosen = ops.cast(chosen, "int32")
+    is_cut = ops.concatenate([state.finished.is_cut, state.is_cut], axis=1)  # (B, 2 K)
+    ids = ops.concatenate([state.finished.ids, state.ids], axis=1)  # (B, 2 K, T)
+    return state._replace(
+        log_probs=ops.where(is_end, NEVER, state.log_probs),
+        free=state.free - ops.sum(ops.cast(is_end, "int32"), axis=1),
+        finished=Hypotheses(select_hypotheses(ids, chosen), scores, at_columns(is_cut, chosen)),
+    )

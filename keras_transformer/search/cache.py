@@ -1,0 +1,177 @@
+"""What the blocks of a decoder know of the earlier positions of K hypotheses per sentence.
+
+Self-attention has an entry for each position to attend to, and an SSRU one average of all of them.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.layers.attention import MASKED_SCORE, at_least_float32
+from keras_transformer.layers.blocks import DecoderBlock
+from keras_transformer.layers.gather import rows_at
+from keras_transformer.layers.ssru import SSRUDecoderBlock
+from keras_transformer.search.incremental_attention import (
+    Cache,
+    JoinedProjection,
+    bias_of_mask,
+    joined_projection,
+    step_of_self_attention,
+)
+from keras_transformer.search.incremental_ssru import JoinedGate, joined_gate, step_of_ssru
+from keras_transformer.search.state import select_hypotheses
+
+
+class Entries(NamedTuple):
+    """The past of self-attention. Every leaf begins with B.
+
+    Each step of each hypothesis makes one entry: a key and a value per block and head. A search that exchanges its
+    hypotheses moves no entries. It only changes which entries belong to the past of which hypothesis.
+    """
+
+    caches: tuple[Cache, ...]  # one per block
+    bias: Any  # float32 (B, K, E): 0 if the entry belongs to the past of the hypothesis, MASKED_SCORE if not
+
+    @classmethod
+    def before_all(cls, config: TransformerConfig, sentences: Any, hypotheses: int, dtype: Any) -> "Entries":
+        """Return the past of the first position: no entries."""
+
+        def no_entries(width: int):
+            return ops.zeros((sentences, config.num_heads, 0, width), dtype)
+
+        caches = tuple(Cache(no_entries(config.d_k), no_entries(config.d_v)) for _ in range(config.decoder_layers))
+        return cls(caches, ops.zeros((sentences, hypotheses, 0), "float32"))
+
+    @staticmethod
+    def projection_of(block: DecoderBlock) -> JoinedProjection:
+        """Return the weights that read the past, in the form that a step needs."""
+        return joined_projection(block.self_attention)
+
+    def of_blocks(self) -> tuple[Cache, ...]:
+        """Return what each block reads."""
+        return self.caches
+
+    def reader(self, position, has_room: bool) -> tuple["Entries", Callable]:
+        """Return this past with one more entry per hypothesis, and the function that computes a block's first sublayer.
+
+        The function takes a block, its `projection_of`, states (B * K, d_model) and one of `of_blocks`, and returns new
+        states and the cache with E' entries. With `has_room`, the entries of `position` int () take their room.
+        """
+        sentences, hypotheses = ops.shape(self.bias)[0], self.bias.shape[1]
+        own = bias_of_mask(ops.expand_dims(ops.eye(hypotheses, dtype="bool"), 0))[:, 0]
+        own = ops.broadcast_to(own, (sentences, hypotheses, hypotheses))
+        if has_room:
+            bias = ops.slice_update(self.bias, (0, 0, position * hypotheses), own)
+        else:
+            bias = append(self.bias, own)
+        write = functools.partial(write_at, position) if has_room else append
+        of_all_heads = ops.expand_dims(bias, 1)  # (B, 1, K, E')
+        return self._replace(bias=bias), functools.partial(step_of_self_attention, write=write, bias=of_all_heads)
+
+    def with_blocks(self, caches: Sequence[Cache]) -> "Entries":
+        """Return the same past with what the blocks have made of it."""
+        return self._replace(caches=tuple(caches))
+
+    def of_parents(self, parents) -> "Entries":
+        """See DecoderState."""
+        return self._replace(bias=select_hypotheses(self.bias, parents))
+
+    def of_sentences(self, rows) -> "Entries":
+        """Return the past of some sentences alone, without entries that belong to no past: rows int32 (any number,).
+
+        Hypotheses share most of their past, so what is left is little more than one entry per position.
+        """
+        sentences, heads, entries, _ = ops.shape(self.caches[0].keys)
+        bias = rows_at(self.bias, rows)
+        is_needed = ops.any(bias == 0, axis=1)  # (rows, E)
+        left = ops.max(ops.sum(ops.cast(is_needed, "int32"), axis=1), initial=0)
+        needed = ops.argsort(ops.cast(is_needed, "int32") * -1, axis=1)[:, :left]  # the needed ones, in their order
+        needed = ops.cast(needed, "int32")
+        places = ops.expand_dims(rows, 1) * entries + needed  # in (B * E)
+        bias = rows_at(ops.reshape(ops.swapaxes(self.bias, 1, 2), (-1, self.bias.shape[1])), places)
+        head_places = ops.expand_dims(ops.expand_dims(rows, 1) * heads + ops.expand_dims(ops.arange(heads), 0), 2)
+        head_places = head_places * entries + ops.expand_dims(needed, 1)  # in (B * h * E): (rows, h, left)
+
+        def needed_of(array):
+            return rows_at(ops.reshape(array, (-1, array.shape[3])), head_places)
+
+        return Entries(tuple(Cache(*map(needed_of, cache)) for cache in self.caches), ops.swapaxes(bias, 1, 2))
+
+    def longer(self, positions: int) -> "Entries":
+        """Return the past with room for the entries of `positions` more positions, which belong to no past yet."""
+        hypotheses = self.bias.shape[1]
+        entries = positions * hypotheses
+
+        def with_room(array):  # (B, h, E, width)
+            return ops.pad(array, ((0, 0), (0, 0), (0, entries), (0, 0)))
+
+        bias = ops.pad(self.bias, ((0, 0), (0, 0), (0, entries)), constant_values=MASKED_SCORE)
+        return Entries(tuple(Cache(*map(with_room, cache)) for cache in self.caches), bias)
+
+
+def append(entries, new):
+    """Add the entries of one position: (B, h, E, width), (B, h, K, width) -> (B, h, E + K, width).
+
+    Of a bias it is (B, K, E), (B, K, K) -> (B, K, E + K).
+    """
+    return ops.concatenate([entries, new], axis=2)
+
+
+def write_at(position, entries, new):
+    """Put the entries of one position into the room for them: (B, h, E, width), (B, h, K, width) -> (B, h, E, width).
+
+    It is an XLA operation, of which a served graph must have none; a search of changing shapes uses `append`.
+    """
+    return ops.slice_update(entries, (0, 0, position * new.shape[2], 0), new)
+
+
+class Averages(NamedTuple):
+    """The past of SSRUs: one vector per block and hypothesis, however long the hypothesis is.
+
+    It has the methods of Entries. The vectors of all blocks are one array: hypotheses change places in one pass.
+    """
+
+    averages: Any  # (B, K, blocks, d_model), in the precision of float32 at least
+
+    @classmethod
+    def before_all(cls, config: TransformerConfig, sentences: Any, hypotheses: int, dtype: Any) -> "Averages":
+        """Return the past of the first position: averages of nothing."""
+        nothing = ops.zeros((sentences, hypotheses, config.decoder_layers, config.d_model), dtype)
+        return cls(at_least_float32(nothing))
+
+    @staticmethod
+    def projection_of(block: SSRUDecoderBlock) -> JoinedGate:
+        """Return the weights of a step, in the form that it needs."""
+        return joined_gate(block.ssru)
+
+    def of_blocks(self) -> list:
+        """Return the averages of each block, (B * K, d_model)."""
+        return ops.unstack(ops.reshape(self.averages, (-1, *self.averages.shape[2:])), axis=1)
+
+    def reader(self, position, has_room: bool) -> tuple["Averages", Callable]:
+        """See Entries. Averages need no room."""
+        return self, step_of_ssru
+
+    def with_blocks(self, averages: Sequence) -> "Averages":
+        """Return the averages of all blocks as one past."""
+        return Averages(ops.reshape(ops.stack(averages, axis=1), (-1, *self.averages.shape[1:])))
+
+    def of_parents(self, parents) -> "Averages":
+        """See DecoderState."""
+        hypotheses, blocks, d_model = self.averages.shape[1:]
+        of_hypotheses = ops.reshape(self.averages, (-1, hypotheses, blocks * d_model))
+        return Averages(ops.reshape(select_hypotheses(of_hypotheses, parents), (-1, hypotheses, blocks, d_model)))
+
+    def of_sentences(self, rows) -> "Averages":
+        """See DecoderState."""
+        return Averages(rows_at(self.averages, rows))
+
+    def longer(self, positions: int) -> "Averages":
+        """Return the past itself: it does not grow with the number of positions."""
+        return self
+
+
+PASTS: dict[str, type[Entries | Averages]] = {"self_attention": Entries, "ssru": Averages}  # by `decoder_layer`

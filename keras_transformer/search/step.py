@@ -1,0 +1,142 @@
+"""The decoder as a function of (state, token) to (logits, state): what every search calls."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_transformer.ground.tokens import PAD
+from keras_transformer.layers.blocks import MemoryBlock
+from keras_transformer.layers.embedding import OutputWeights, logits_by
+from keras_transformer.layers.gather import rows_at
+from keras_transformer.masks import segment_mask
+from keras_transformer.model import Transformer, encoder, target_layers
+from keras_transformer.search.cache import PASTS, Averages, Entries
+from keras_transformer.search.incremental_attention import (
+    JoinedProjection,
+    ProjectedMemory,
+    bias_of_mask,
+    project_memory,
+    step_of_memory_attention,
+)
+from keras_transformer.search.incremental_ssru import JoinedGate
+from keras_transformer.search.scores import log_coverage
+from keras_transformer.search.state import select_hypotheses
+
+
+class TransformerState(NamedTuple):
+    """What the decoder remembers of K hypotheses per sentence. Every leaf begins with B."""
+
+    past: Entries | Averages  # what the blocks know of earlier positions
+    memories: tuple[ProjectedMemory, ...]  # one per block
+    attended: Any = ()  # one float32 (B, K, S): see `log_coverage`; nothing if no score needs it
+
+    def of_parents(self, parents) -> "TransformerState":
+        """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
+        attended = tuple(select_hypotheses(sums, parents) for sums in self.attended)
+        return self._replace(past=self.past.of_parents(parents), attended=attended)
+
+    def of_sentences(self, rows) -> "TransformerState":
+        """Return the state of some sentences alone: rows int32 (any number,)."""
+        return TransformerState(
+            self.past.of_sentences(rows),
+            tuple(ProjectedMemory(*(rows_at(leaf, rows) for leaf in memory)) for memory in self.memories),
+            tuple(rows_at(sums, rows) for sums in self.attended),
+        )
+
+    def longer(self, positions: int) -> "TransformerState":
+        """Return the state with room for `positions` more positions."""
+        return self._replace(past=self.past.longer(positions))
+
+    def log_coverage(self):
+        """Return the coverage of the source by each hypothesis: float32 (B, K)."""
+        return log_coverage(self.attended[0], self.memories[0].bias[:, 0] == 0)
+
+
+class StepWeights(NamedTuple):
+    """Weights in another form than the layers have them."""
+
+    projections: tuple[JoinedProjection | JoinedGate, ...]  # one per block: what reads the past
+    vocabulary: OutputWeights  # few rows times a transposed matrix would take up to 2.5 times as long
+
+
+class IncrementalDecoder:
+    """The decoder of a Transformer, run one position at a time.
+
+    `start(source_ids, hypotheses)` runs the encoder once and returns the TransformerState of the first position.
+    `step(weights, state, tokens, position)` returns the logits of the next token and the state one position later;
+    `weights` is what `step_weights()` returns, computed once per search. With self-attention the state grows by one
+    entry per hypothesis and step. If shapes are static, it must not grow: `longer` makes room first, and `has_room` is
+    True.
+
+    `projections` and `vocabulary` are functions that compute weights in another form. An export has others in their
+    place, which read what was computed when it was opened.
+    """
+
+    def __init__(self, transformer: Transformer):
+        config = transformer.transformer_config
+        self.config = config
+        self.encoder = encoder(transformer)
+        self.embedding, self.logits = target_layers(transformer)
+        self.positions = transformer.get_layer("target_positions")
+        self.blocks = [transformer.get_layer(f"decoder_block_{n + 1}") for n in range(config.decoder_layers)]
+        self.past = PASTS[config.decoder_layer]
+        self.last_norm = transformer.get_layer("decoder_norm") if config.norm == "pre" else None
+        self.projections: Sequence[Callable[[], Any]] = [
+            functools.partial(self.past.projection_of, block) for block in self.blocks
+        ]
+        self.vocabulary: Callable[[], OutputWeights] = lambda: self.logits.output_weights()  # which may be replaced
+
+    def step_weights(self, tokens=None) -> StepWeights:
+        """Return weights in the form that is fastest for products of few rows.
+
+        With `tokens` int (C,), or (B, C) of each sentence, a step computes the logits of these alone, in this order.
+        """
+        vocabulary = self.vocabulary() if tokens is None else self.logits.output_weights(tokens)
+        return StepWeights(tuple(projection() for projection in self.projections), vocabulary)
+
+    def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> TransformerState:
+        """Run the encoder. The state has no past yet; with `counts_attention` it keeps what `log_coverage` needs.
+
+        Shapes: source_ids int (B, S), PAD after the end of each sentence. If a row has only PAD, the decoder reads 0
+        from it, as in training.
+        """
+        source_ids = ops.convert_to_tensor(source_ids, dtype="int32")
+        segments = ops.cast(ops.not_equal(source_ids, PAD), "int32")
+        memory = self.encoder({"source_ids": source_ids, "source_segments": segments}, training=False)
+        bias = bias_of_mask(segment_mask(ops.ones_like(segments[:, :1]), segments))  # (B, 1, S)
+        has_source = ops.reshape(ops.cast(ops.any(segments != 0, axis=1), memory.dtype), (-1, 1, 1, 1))
+
+        def projected(block: MemoryBlock) -> ProjectedMemory:
+            keys, values = project_memory(block.memory_attention, memory)
+            return ProjectedMemory(keys, values * has_source, bias)
+
+        memories = tuple(map(projected, self.blocks))
+        sentences, length = ops.shape(source_ids)
+        past = self.past.before_all(self.config, sentences, hypotheses, memory.dtype)
+        attended = (ops.zeros((sentences, hypotheses, length)),) if counts_attention else ()
+        return TransformerState(past, memories, attended)
+
+    def step(self, weights: StepWeights, state: TransformerState, tokens, position, has_room: bool = False):
+        """Feed one token per hypothesis: tokens int (B, K) at `position` int (). Return logits and the new state.
+
+        Shapes: logits float32 (B * K, C), of all tokens or of those of `weights`; hypothesis k of sentence b is row
+        b * K + k.
+        """
+        states = self.positions(self.embedding(ops.reshape(tokens, (-1,))), ops.reshape(position, (1,)))
+        past, read = state.past.reader(position, has_room)
+        of_blocks = []
+        for block, projection, of_block, memory in zip(
+            self.blocks, weights.projections, state.past.of_blocks(), state.memories, strict=True
+        ):
+            states, of_block = read(block, projection, states, of_block)
+            states, attention = step_of_memory_attention(block, states, memory, hypotheses=tokens.shape[1])
+            states = block.feed(states)
+            of_blocks.append(of_block)
+        if self.last_norm is not None:
+            states = self.last_norm(states)
+        logits = ops.cast(logits_by(weights.vocabulary, states), "float32")
+        of_last_block = attention
+        attended = tuple(sums + ops.cast(ops.mean(of_last_block, axis=1), sums.dtype) for sums in state.attended)
+        return logits, state._replace(past=past.with_blocks(of_blocks), attended=attended)

@@ -1,0 +1,99 @@
+"""Which word of a source each word of its translation comes from, by the attention of the decoder."""
+
+import functools
+from collections.abc import Sequence
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.ground.tokens import EOS
+from keras_transformer.pieces.batching import batches_by_length
+from keras_transformer.pieces.normalization import SPACE
+from keras_transformer.pieces.sources import padded
+from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.kinds import config_of
+from keras_transformer.translation.forced import ForcedDecoder
+
+TOKENS_AT_ONCE = 4096  # padded tokens of one side, whose attention is computed together
+
+
+def alignment_layer(attentions: int) -> int:
+    """Return the decoder block, counted from 1, that aligns words best: the last but one (Garg et al. 2019).
+
+    `attentions`: blocks that attend to the source; 0 for none.
+    """
+    return max(min(1, attentions), attentions - 1)
+
+
+class Aligner:
+    """Aligns the words of sources and their translations: each word with the one that it attends to most.
+
+    A word's attention is the sum over its pieces, in the mean of the heads of `alignment_layer`. Sources are read up to
+    `most` tokens, EOS included.
+    """
+
+    def __init__(self, transformer: keras.Model, tokenizer: Tokenizer, most: int):
+        self._transformer, self._tokenizer, self._most = transformer, tokenizer, most
+        self._layer = alignment_layer(config_of(transformer).memory_attentions)
+
+    @property
+    def aligns(self) -> bool:
+        """Whether the model attends to its source, so that there are alignments."""
+        return self._layer > 0
+
+    @functools.cached_property
+    def _starts_word(self):
+        return np.array([piece.startswith(SPACE) for piece in self._tokenizer.pieces()])
+
+    @functools.cached_property
+    def _attention(self):
+        """A function of ids of both sides, int32 (B, S) and (B, T), to the attention, float32 (B, T, S)."""
+        forced, batch = ForcedDecoder(self._transformer), tf.TensorSpec((None, None), tf.int32)
+
+        def attention(source_ids, output_ids):
+            weights = forced(source_ids, output_ids).attention[f"decoder_block_{self._layer}/memory"]
+            return tf.reduce_mean(tf.cast(weights, tf.float32), axis=1)
+
+        return tf.function(attention, input_signature=[batch, batch], autograph=False)
+
+    def align_lines(self, pairs: Sequence[tuple[str, Translation]]) -> list[list[tuple[int, int]]]:
+        """Return the alignment of each source line and a translation that was found for it, as `align` does."""
+        encoded = self._tokenizer.encode_batch(line for line, _ in pairs)
+        sources = [[*ids[: self._most - 1], EOS] for ids in encoded]
+        return self.align(sources, [translation.ids for _, translation in pairs])
+
+    def align(self, sources: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:
+        """Return pairs of word numbers, of the source and of the output, for each sentence; [] without attention.
+
+        Both sides are token ids, EOS last.
+        """
+        alignments: list[list[tuple[int, int]]] = [[] for _ in sources]
+        if not self._layer:
+            return alignments
+        lengths = {
+            number: max(len(source), len(output))
+            for number, (source, output) in enumerate(zip(sources, outputs, strict=True))
+            if len(source) > 1 and len(output) > 1
+        }
+        for batch in batches_by_length(lengths, max(1, TOKENS_AT_ONCE // max(lengths.values(), default=1))):
+            source_ids, output_ids = (padded([list(side[number]) for number in batch]) for side in (sources, outputs))
+            attention = self._attention(source_ids, output_ids).numpy()
+            for row, number in enumerate(batch):
+                alignments[number] = self._of_sentence(attention[row], sources[number], outputs[number])
+        return alignments
+
+    def _of_sentence(self, attention, source: Sequence[int], output: Sequence[int]) -> list[tuple[int, int]]:
+        of_source, of_output = self._membership(source), self._membership(output)  # (S, V), (T, W)
+        weights = of_output.T @ attention[: len(output), : len(source)] @ of_source
+        return [(int(best), word) for word, best in enumerate(weights.argmax(axis=1))]
+
+    def _membership(self, ids: Sequence[int]):
+        """Return which word each token belongs to: (L, words), 0 for EOS."""
+        tokens = np.array(ids)
+        is_start = self._starts_word[tokens]
+        is_start[0] = True
+        is_start &= tokens != EOS
+        words = np.cumsum(is_start) - 1
+        return (words[:, None] == np.arange(words[-1] + 1)) * (tokens != EOS)[:, None].astype(np.float32)
