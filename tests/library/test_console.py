@@ -155,7 +155,8 @@ def test_quiet_imports_hide_stderr_unless_an_unexpected_exception_is_raised(capf
 
 LOGS = """
 import logging, os, sys
-from keras_transformer.commands.console import prepare_process, quiet_imports
+from keras_transformer.commands.console import prepare_process
+from keras_transformer.ground.imports import quiet_imports
 prepare_process()
 with quiet_imports():
     os.write(2, b"greeting")
