@@ -106,6 +106,7 @@ SUBJECTS = {  # of test files that are about more than one module: each other on
     "page_protected": "protected spans, terms and phrases on the page",
     "parity": "independent implementations",
     "old_runs": "tests/data/old_runs",
+    "written_before": "tests/data/written_by_ff3e6823",
     "pair_run": "a run whose tokenizer is a pair of SentencePiece models",
     "parsing": "a run on a treebank through every command",
     "readme": "README.md",
