@@ -8,7 +8,6 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.decoding.options import SearchOptions
-from keras_transformer.decoding.search import can_be_alone
 from keras_transformer.decoding.short_vocabulary import ShortlistTable
 from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.kinds import incremental_decoder
@@ -74,8 +73,6 @@ def prepared_decoder(
 
     if isinstance(decoder, IncrementalDecoder):
         decoder.projections = tuple(map(kept, decoder.projections))
-        if can_be_alone(decoder, options, False, None, (), shortlist):
-            decoder.encoder_projections = tuple(map(kept, decoder.encoder_projections))
         if shortlist is None:
             decoder.vocabulary = kept(decoder.vocabulary)
     return decoder, prepared

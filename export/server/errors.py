@@ -44,6 +44,11 @@ def invalid(message: str) -> RequestError:
     return RequestError(Code.INVALID_ARGUMENT, message)
 
 
+def unimplemented() -> RequestError:
+    """Return the error of a classification or a regression, for which no export of a translator has a signature."""
+    return RequestError(Code.UNIMPLEMENTED, "This server answers Predict, and neither Classify nor Regress.")
+
+
 def too_big(most: int) -> RequestError:
     """Return the error of a request whose answer has more than `most` bytes."""
     return invalid(f"The answer has more than {most} bytes, the most here: ask for fewer or shorter lines.")

@@ -26,8 +26,7 @@ from ..versions import ExportError
 from .api_keys import KeyInterceptor
 from .bytes_in_flight import PATIENCE, Share
 from .dispatcher import Dispatcher
-from .errors import Code, RequestError, invalid
-from .inference import refuse, refuse_multi_inference
+from .errors import Code, RequestError, invalid, unimplemented
 from .models_config import models_of
 from .options import ServerOptions, in_url
 from .own_host import is_peer_here
@@ -77,19 +76,9 @@ class GrpcApi:
         number = spec.version.value if spec.HasField("version") else None  # a label is ignored, as there
         return status_of(self.dispatcher.statuses(spec.name, number)).SerializeToString()
 
-    async def classify(self, request: ClassificationRequest, share: Share, until: float) -> NoReturn:
-        self._refuse("Classify", request)
-
-    async def regress(self, request: RegressionRequest, share: Share, until: float) -> NoReturn:
-        self._refuse("Regress", request)
-
-    def _refuse(self, method: str, request: ClassificationRequest | RegressionRequest) -> NoReturn:
-        spec = request.model_spec
-        refuse(method, self.dispatcher.version(named(spec), choice_of(spec)).definitions, spec.signature_name)
-
-    async def multi_inference(self, request: MultiInferenceRequest, share: Share, until: float) -> NoReturn:
-        spec = request.tasks[0].model_spec if request.tasks else ModelSpec()
-        refuse_multi_inference(self.dispatcher.version(named(spec), choice_of(spec)).definitions, request)
+    async def refuse(self, request: Message, share: Share, until: float) -> NoReturn:
+        """Refuse a classification or a regression: no export of a translator has a signature for it."""
+        raise unimplemented()
 
     async def reload(self, request: ReloadConfigRequest, share: Share, until: float) -> bytes:
         """Serve other models, if this server was started with a file of them."""
@@ -154,9 +143,9 @@ def bound_server(dispatcher: Dispatcher, secrets: Secrets) -> tuple[grpc.aio.Ser
         "PredictionService": {
             "Predict": method(dispatcher, arriving, PredictRequest, api.predict),
             "GetModelMetadata": method(dispatcher, arriving, GetModelMetadataRequest, api.metadata),
-            "Classify": method(dispatcher, arriving, ClassificationRequest, api.classify),
-            "Regress": method(dispatcher, arriving, RegressionRequest, api.regress),
-            "MultiInference": method(dispatcher, arriving, MultiInferenceRequest, api.multi_inference),
+            "Classify": method(dispatcher, arriving, ClassificationRequest, api.refuse),
+            "Regress": method(dispatcher, arriving, RegressionRequest, api.refuse),
+            "MultiInference": method(dispatcher, arriving, MultiInferenceRequest, api.refuse),
         },
         "ModelService": {
             "GetModelStatus": method(dispatcher, arriving, GetModelStatusRequest, api.status),

@@ -7,7 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Coroutine
-from typing import Any, NoReturn
+from typing import Any
 
 from google.protobuf import json_format
 from google.protobuf.message import Message
@@ -24,9 +24,8 @@ from ..versions import is_number
 from .api_keys import ApiKeys, KeyRequired
 from .bytes_in_flight import Share
 from .dispatcher import Dispatcher
-from .errors import Code, RequestError, invalid
+from .errors import Code, RequestError, invalid, unimplemented
 from .gzip_answers import GzipAnswers
-from .inference import refuse, signature_of_examples
 from .json_codec import json_codec, unzipped
 from .metrics import CONTENT_TYPE
 from .own_host import OwnHost
@@ -95,8 +94,7 @@ class RestApi:
         """Answer a request for a prediction, the status or the metadata of a model."""
         path = request.scope["path"]
         if request.method == "POST" and (found := PREDICTION.fullmatch(path)):
-            answer = self.predict if found["method"] == "predict" else self.infer
-            return await answer(request, found["name"], choice_in(found), found["method"].capitalize())
+            return await self.predict(request, found["name"], choice_in(found), found["method"].capitalize())
         if request.method in ("GET", "HEAD") and (found := STATUS.fullmatch(path)):
             if found["name"] is None:
                 raise invalid("Missing model name in request.")
@@ -115,20 +113,13 @@ class RestApi:
         signatures = as_dictionary(definitions_of(version))
         return as_json({"model_spec": model_spec, "metadata": {"signature_def": signatures}})
 
-    async def infer(self, request: Request, name: str, choice: int | str | None, method: str) -> NoReturn:
-        """Refuse a classification or a regression: no model here has a signature for it."""
-        with self.dispatcher.request("REST", method) as until, self.dispatcher.bytes_in_flight.share() as share:
-            self.dispatcher.version(name, choice)  # an unknown model is refused before its body is read
-            content = await self.content(request, share, until)
-            read = functools.partial(signature_of_examples, content)
-            signature_name = await self.dispatcher.off_the_loop(read, share.size, until)
-            refuse(method, self.dispatcher.version(name, choice).definitions, signature_name)
-
     async def predict(self, request: Request, name: str, choice: int | str | None, method: str) -> Response:
         with contextlib.ExitStack() as stack:
             until = stack.enter_context(self.dispatcher.request("REST", method))
             share = stack.enter_context(self.dispatcher.bytes_in_flight.share())
             self.dispatcher.version(name, choice)  # an unknown model is refused before its body is read
+            if method != "Predict":
+                raise unimplemented()
             body = await self.content(request, share, until)
             in_use = self.dispatcher.version_in_use(name, choice)  # a new one, if it came together with the body
             with in_use as version:

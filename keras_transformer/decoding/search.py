@@ -7,13 +7,9 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_transformer.config import TransformerConfig
-from keras_transformer.decoding.alone import search_alone
-from keras_transformer.decoding.alone_step import AloneDecoder
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.continuations import LOOKED_AT
 from keras_transformer.decoding.freely import WithPhrases, searched_freely_first
-from keras_transformer.decoding.gather import rows_at
 from keras_transformer.decoding.options import SearchOptions, check_coverage
 from keras_transformer.decoding.placeholders import all_of
 from keras_transformer.decoding.required import tokens_of_phrases
@@ -30,7 +26,6 @@ from keras_transformer.decoding.step import IncrementalDecoder
 from keras_transformer.tokens import PAD
 
 FORCED = {"prefixes", "endings", "placeholders", "required"}  # rules by which an output must have tokens
-WIDEST = 2  # columns, per number of a state, of the matrices by which a sentence alone is attended to
 
 
 def search(
@@ -62,81 +57,15 @@ def search(
     Returns ids (B, K, S + extra_length), or longer if a prefix is, scores (B, K) and is_cut (B, K).
     """
     static_shapes = are_static(static_shapes)
-
-    def of_batch() -> Hypotheses:
-        return search_batch(decoder, source_ids, options, static_shapes, rules, positions, shortlist)
-
-    if not can_be_alone(decoder, options, static_shapes, rules, positions, shortlist):
-        return of_batch()
-    return Hypotheses(
-        *ops.cond(
-            is_alone(source_ids, decoder.config),
-            lambda: tuple(search_one(decoder, source_ids, options)),
-            lambda: tuple(of_batch()),
-        )
-    )
+    how = static_shapes, positions, shortlist
+    if rules is not None and "required" in rules:
+        return search_with_phrases(decoder, source_ids, options, rules, *how).hypotheses
+    return search_once(decoder, source_ids, options, rules, *how)
 
 
 def are_static(static_shapes: bool | None) -> bool:
     """Return whether no shape of a search may change: as asked, otherwise on the JAX backend alone."""
     return keras.backend.backend() == "jax" if static_shapes is None else static_shapes
-
-
-def can_be_alone(
-    decoder: IncrementalDecoder,
-    options: SearchOptions,
-    static_shapes: bool,
-    rules: Rules | None,
-    positions: Sequence[int],
-    shortlist: ShortlistTable | None,
-) -> bool:
-    """Return whether `search_one` can take a batch of one sentence; arguments as for `search`.
-
-    It is for TensorFlow with shapes that may change, for a decoder of `AloneDecoder.is_for`, and for a search without
-    rules, shortlist and coverage. So LiteRT, JAX, PyTorch, ensembles and every request that asks for something have
-    `beam_search`.
-    """
-    is_free = keras.backend.backend() == "tensorflow" and not static_shapes and not positions
-    asks = bool(rules) or bool(rules_of(options, 1)) or shortlist is not None or options.coverage_penalty > 0
-    return is_free and not asks and AloneDecoder.is_for(decoder)
-
-
-def is_alone(source_ids, config: TransformerConfig):
-    """Return whether a batch is one sentence without padding, and short: int (B, S) -> bool ().
-
-    The longer the source, the more work `search_one` does: attention to it takes 2 h S d_model products per hypothesis
-    and block in place of 2 d_model (d_model + S). If h S is at most 2 d_model, that is less than twice as many, and a
-    tenth of a block's.
-    """
-    sentences, tokens = ops.shape(source_ids)
-    is_short = ops.logical_and(tokens > 0, config.num_heads * tokens <= WIDEST * config.d_model)
-    return ops.logical_and(ops.logical_and(sentences == 1, is_short), ops.all(source_ids != PAD))
-
-
-def search_one(decoder: IncrementalDecoder, source_ids, options: SearchOptions) -> Hypotheses:
-    """Translate one sentence that asks for nothing: source_ids int (1, S) without PAD."""
-    source_ids = rows_at(source_ids[0], ops.nonzero(source_ids[0])[0])  # the lengths of loops change: see beam.py
-    max_length = ops.shape(source_ids)[0] + options.extra_length
-    limit = max_length
-    if decoder.config.position_limit is not None:
-        limit = ops.minimum(max_length, decoder.config.position_limit)
-    return search_alone(AloneDecoder(decoder), source_ids, options, limit, max_length)
-
-
-def search_batch(
-    decoder: IncrementalDecoder,
-    source_ids,
-    options: SearchOptions,
-    static_shapes: bool,
-    rules: Rules | None,
-    positions: Sequence[int],
-    shortlist: ShortlistTable | None,
-) -> Hypotheses:
-    """Translate any batch; arguments as for `search`."""
-    how = static_shapes, positions, shortlist
-    if rules is not None and "required" in rules:
-        return search_with_phrases(decoder, source_ids, options, rules, *how).hypotheses
-    return search_once(decoder, source_ids, options, rules, *how)
 
 
 def search_once(

@@ -11,7 +11,6 @@ from keras_transformer.decoding.incremental_attention import (
     JoinedProjection,
     ProjectedMemory,
     bias_of_mask,
-    joined_projection,
     project_memory,
     step_of_memory_attention,
 )
@@ -71,8 +70,8 @@ class IncrementalDecoder:
     entry per hypothesis and step. If shapes are static, it must not grow: `longer` makes room first, and `has_room` is
     True.
 
-    `projections`, `vocabulary` and, of an encoder of self-attention, `encoder_projections` are functions that compute
-    weights in another form. An export has others in their place, which read what was computed when it was opened.
+    `projections` and `vocabulary` are functions that compute weights in another form. An export has others in their
+    place, which read what was computed when it was opened.
     """
 
     def __init__(self, transformer: Transformer):
@@ -88,10 +87,6 @@ class IncrementalDecoder:
             functools.partial(self.past.projection_of, block) for block in self.blocks
         ]
         self.vocabulary: Callable[[], OutputWeights] = lambda: self.logits.output_weights()  # which may be replaced
-        self.encoder_projections: Sequence[Callable[[], JoinedProjection]] = []
-        if config.encoder_layer == "self_attention":
-            readers = (transformer.get_layer(f"encoder_block_{n + 1}") for n in range(config.encoder_layers))
-            self.encoder_projections = [functools.partial(joined_projection, each.self_attention) for each in readers]
 
     def step_weights(self, tokens=None) -> StepWeights:
         """Return weights in the form that is fastest for products of few rows.

@@ -9,7 +9,7 @@ from cluster import __main__ as cluster
 from cluster.job import Place, Request
 from cluster.works import Clean, Nearest, Score, Translate
 from keras_transformer.text.cleaning import DUPLICATES
-from tests.support.commands import assert_one_sentence, invoke
+from tests.support.commands import invoke
 from tests.support.searches import OTHER_VALUES
 
 COMMANDS = typer.main.get_command(cluster.app).commands
@@ -74,14 +74,3 @@ def test_a_command_asks_for_its_work_on_its_columns(name, options, work, columns
     format = "tsv" if "tsv" in options else "jsonl"
     assert repr(request) == repr(Request(work, format, columns, request.batch_size))
     assert place == Place("in.jsonl", "out", "local[2]", ["spark.a=b"], 9)
-
-
-def test_a_batch_has_a_row_at_least_and_the_process_is_prepared_for_hours(monkeypatch):
-    prepared = []
-    refused = invoke(cluster.app, "score", "export", "--from", "in.jsonl", "--to", "out", "--batch-size", 0)
-    assert_one_sentence(refused, "--batch-size is 0; it must be at least 1")
-    monkeypatch.setattr(cluster, "end_on_interrupt", lambda: prepared.append("interrupt"))
-    monkeypatch.setattr(cluster, "prepare_process", lambda **how: prepared.append(how))
-    monkeypatch.setattr(cluster, "app", lambda arguments, prog_name: prepared.append((arguments, prog_name)))
-    cluster.main("the program", ["score"])
-    assert prepared == ["interrupt", {"is_long": True}, (["score"], "the program")]

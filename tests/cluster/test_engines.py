@@ -10,10 +10,8 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from cluster.engines import ENGINES, EXPORT, GraphEngine, LiteEngine, Refused, defaults_in, opened, reason_in
+from cluster.engines import ENGINES, EXPORT, GraphEngine, Refused, defaults_in, opened, reason_in
 from cluster.errors import ClusterError
-from keras_transformer.errors import InputError
-from tests.cluster.test_works import lite_engine
 
 AROUND = "Graph execution error:\n\nDetected at node a/Assert defined at (most recent call last):\n<stack traces ...>\n"
 
@@ -148,16 +146,3 @@ def test_a_folder_that_is_no_saved_model_is_refused_in_a_sentence(tmp_path):
     (tmp_path / "saved_model.pb").write_bytes(b"no graph")
     with pytest.raises(ClusterError, match="^The export cannot be loaded: "):
         GraphEngine(str(tmp_path), 1)
-
-
-def test_a_litert_model_is_opened_for_so_many_threads_and_what_it_refuses_is_refused(monkeypatch):
-    made = []
-    monkeypatch.setattr("keras_transformer.lite.translator.LiteTranslator", lambda *a, **k: made.append((a, k)))
-    LiteEngine("folder", 3)
-    assert made == [(("folder",), {"threads": 3})]
-
-    def refuse(texts):
-        raise InputError("Line 1 has half of a character.")
-
-    with pytest.raises(Refused, match="^Line 1 has half"):
-        lite_engine(types.SimpleNamespace(translate=refuse)).translate(["a"])

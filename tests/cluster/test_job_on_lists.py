@@ -15,10 +15,9 @@ import types
 import pytest
 
 from cluster import job, part
-from cluster.engines import Refused
 from cluster.errors import ClusterError
 from cluster.formats import TextLines
-from cluster.job import Place, Request, check_worker, described, news, run, stopped_by_signals
+from cluster.job import Place, Request, described, news, run, stopped_by_signals
 from cluster.part import Job
 from cluster.works import Clean, Translate
 from keras_transformer.errors import Interrupted
@@ -145,28 +144,6 @@ def test_a_worker_that_cannot_do_the_work_ends_the_command_before_there_is_a_fol
     with pytest.raises(ClusterError, match="It cannot"):
         run(None, REQUEST, place(corpus))
     assert not (corpus.parent / "out").exists()
-
-
-def test_a_worker_opens_the_export_and_tries_the_example(monkeypatch):
-    tried = []
-
-    class Work:
-        example = ("an", "example")
-
-        def on(self, engine):
-            return lambda rows: tried.append((engine, rows))
-
-    monkeypatch.setattr(job, "cores_of_task", lambda: 3)
-    monkeypatch.setattr(job, "opened", lambda engine, threads: (engine, threads))
-    check_worker(Job(Work(), TextLines(), 8, "graph"), 0)
-    assert tried == [(("graph", 3), [("an", "example")])]
-
-    def refuse(rows):
-        raise Refused("top_k needs a temperature.")
-
-    Work.on = lambda self, engine: refuse
-    with pytest.raises(ClusterError, match="^The export refuses these options: top_k needs a temperature.$"):
-        check_worker(Job(Work(), TextLines(), 8, "lite"), 0)
 
 
 def test_the_output_depends_on_the_work_the_format_and_the_batch_but_not_on_the_engine():

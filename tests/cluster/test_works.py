@@ -1,7 +1,6 @@
 """What a worker does with a batch is what the run's own Translator and Scorer do."""
 
 import functools
-import importlib.util
 
 import pytest
 from sacrebleu import sentence_chrf
@@ -82,13 +81,6 @@ def test_a_pair_in_another_language_is_dropped_and_an_unknown_language_is_named(
     ]  # fmt: skip
     with pytest.raises(ClusterError, match="has 'xx', which the detector does not know; it knows .*de, .*en"):
         Clean((("languages", ("en", "xx")),)).on(None)
-
-
-def test_a_worker_without_the_detector_says_so(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ClusterError, match="needs the package py3langid on all workers"):
-        Clean((("languages", ("en", "de")),)).on(None)
-    Clean((("identical", True),)).on(None)
 
 
 class Capitals:

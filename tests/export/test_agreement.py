@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from export.certificate.agreement import TIES, ScoreComparison, agreement, plural, shortened
+from export.certificate.agreement import TIES, ScoreComparison, agreement
 from export.versions import ExportError
 from keras_transformer.translation import Translation
 
@@ -48,18 +48,6 @@ def test_scores_in_bfloat16_may_differ_by_a_thousand_times_as_much_which_nobody_
     assert agreement(fixed(("x", -1.0)), fixed(("x", -1.01)), ["line"]).disagreements
     with pytest.raises(ExportError):
         ScoreComparison(1, 2e-4, "line").refuse_beyond()
-
-
-@pytest.mark.parametrize(("length", "shown"), [(60, "x" * 60), (61, "x" * 57 + "...")])
-def test_a_long_line_is_shortened_to_sixty_characters(length, shown):
-    assert shortened("x" * length) == repr(shown)
-
-
-def test_only_of_one_thing_the_noun_is_singular():
-    assert [plural(count, "tie") for count in (0, 1, 2)] == ["ties", "tie", "ties"]
-    comparisons = [str(ScoreComparison(count, 0.25, "")) for count in (1, 2)]
-    ends = "the scores of their translations differ by at most 0.250000"
-    assert comparisons == [f"compared 1 line: {ends}", f"compared 2 lines: {ends}"]
 
 
 def test_a_disagreement_names_its_line_and_both_translations():

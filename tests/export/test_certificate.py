@@ -1,21 +1,13 @@
 """The parts of a certificate; test_export_command.py reads a whole one."""
 
-import contextlib
-import json
-import types
-
 import pytest
 
 from export.__main__ import app
-from export.certificate import certificate
 from export.certificate.certificate import RuntimeCheck, agreement_in, equality_in, example_of, in_batches, summary
 from export.graph.operations import OF_OLDEST, meta_graph, operations_in
 from export.server import version
 from export.server.version import Version, warm_up_requests
-from export.versions import CERTIFICATE, LITERT, ExportError
-from keras_transformer.decoding.options import RUN_OPTIONS, SearchOptions
-from keras_transformer.files import sha256_of
-from keras_transformer.run_folder import RunFolder
+from export.versions import CERTIFICATE, ExportError
 from keras_transformer.translation import Translation
 from tests.support.commands import assert_one_sentence, invoke
 
@@ -80,59 +72,6 @@ def test_batches_have_so_many_lines():
     assert sizes == [2, 2, 1]
 
 
-class Asked:
-    """A way to translate that keeps the sizes of the batches that it is asked for."""
-
-    def __init__(self, rows_per_request=None):
-        self.sizes, self.batch_size, self.rows_per_request = [], 32, rows_per_request
-
-    def translate(self, lines):
-        self.sizes.append(len(lines))
-        return echo(lines)
-
-
-CHECKS = [  # runtime, rows, order, lines, sizes of the batches
-    ("SavedModel in Python", 32, "given", 300, [300]),
-    ("SavedModel in Python", 7, "shuffled", 200, [7] * 28 + [4]),
-    ("SavedModel in Python", 1, "given", 50, [1] * 50),
-    ("C API", 32, "shuffled", 200, [200]),
-    ("C API", 1, "given", 50, [50]),
-    ("local server, REST", 5, "shuffled", 200, [200]),
-    ("local server, REST, by LiteRT", 1, "given", 50, [1] * 50),
-    ("local server, gRPC", 5, "shuffled", 200, [200]),
-    ("local server, gRPC, by LiteRT", 1, "given", 50, [1] * 50),
-]
-
-
-@pytest.mark.parametrize("lines", [300, 60, 4])
-@pytest.mark.parametrize("left_out", ["", "C API", "LiteRT"])
-def test_each_runtime_is_compared_in_large_and_small_batches_and_in_two_orders(lines, left_out, tmp_path, monkeypatch):
-    by_c_api, clients = [], {name: Asked(rows_per_request=5) for name in ("REST", "gRPC")}
-    exported = Asked()
-
-    def c_runtime(version, rows):
-        by_c_api.append((version, rows))
-        return exported
-
-    monkeypatch.setattr(certificate, "CRuntime", c_runtime)
-    monkeypatch.setattr(certificate, "local_clients", lambda version: contextlib.nullcontext(clients))
-    monkeypatch.setattr(certificate, "c_library", lambda package: None if left_out == "C API" else "library")
-    if left_out != "LiteRT":
-        (tmp_path / LITERT).mkdir(parents=True)
-    found = []
-    for check in certificate.runtime_checks(tmp_path, exported, lines):
-        asked = clients[check.runtime[14:18]] if check.runtime.startswith("local") else exported
-        asked.sizes = []
-        check.translate([""] * check.lines)
-        found.append((*check[:4], asked.sizes))
-    expected = [check for check in CHECKS if not left_out or left_out not in check[0]]
-    if lines == 300:
-        assert found == expected
-    assert [check[:3] for check in found] == [check[:3] for check in expected]
-    assert [check[3] for check in found] == [min(lines, check[3]) for check in expected]
-    assert by_c_api == ([] if left_out == "C API" else [(tmp_path, 32), (tmp_path, 1)])
-
-
 def test_an_entry_counts_ties_and_a_difference_names_the_runtime_and_the_first_line():
     def answer(score, text="two"):
         return RuntimeCheck("any", 7, "given", 2, lambda lines: [Translation("one", -1.0), Translation(text, score)])
@@ -145,43 +84,6 @@ def test_an_entry_counts_ties_and_a_difference_names_the_runtime_and_the_first_l
     ):
         equality_in(answer(-1.5), LINES, echo(LINES), 1e-4)
     assert equality_in(answer(-1.5), LINES, echo(LINES), 0.6)["same"] == 2
-
-
-@pytest.mark.parametrize("has_shortlist", [False, True])
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_a_certificate_says_what_was_compared_and_of_what_it_is_made(precision, has_shortlist, tmp_path, monkeypatch):
-    run, ties = RunFolder(tmp_path / "run"), []
-    run.path.mkdir()
-    for number, file in enumerate((run.weights, run.tokenizer, run.model, run.shortlist)):
-        file.write_bytes(bytes([number]))
-    exported = Asked()
-    translator = types.SimpleNamespace(
-        translate=echo, shortlist="a shortlist" if has_shortlist else None, tokenizer="its tokenizer",
-        options=SearchOptions(beam_size=3, length_penalty=0.25),
-    )  # fmt: skip
-    stand_ins = {
-        "open_quietly": lambda version: exported,
-        "runtime_checks": lambda version, exported, lines: [RuntimeCheck("any", 1, "given", lines, exported.translate)],
-        "equality_in": lambda check, lines, expected, tie: ties.append(tie) or (check.lines, expected == echo(lines)),
-        "meta_graph": lambda version: "graph",
-        "operations_in": lambda graph: {"NewOp"},
-        "oldest_tensorflow": lambda operations, own: f"{operations} {own}",
-        "package_versions": lambda packages: dict.fromkeys(packages, "9"),
-        "latencies": lambda translate, tokenizer, lines: [translate == exported.translate, tokenizer, *lines],
-    }
-    for name, stand_in in stand_ins.items():
-        monkeypatch.setattr(certificate, name, stand_in)
-    lines = ["one", "a b c d e f g"]
-    content = certificate.certify(tmp_path, run, translator, lines, precision, 2)
-    assert json.loads((tmp_path / CERTIFICATE).read_text(encoding="utf-8")) == json.loads(json.dumps(content))
-    assert content["equality"] == [(2, True)] and ties == [{"float32": 1e-4, "bfloat16": 0.1}[precision]]
-    files = [run.weights, run.tokenizer, run.model, *([run.shortlist] if has_shortlist else [])]
-    assert content["sha256"] == {file.name: sha256_of(file) for file in files}
-    assert (content["precision"], content["alignment_layer"]) == (precision, 2)
-    assert content["search"] == {name: getattr(translator.options, name) for name in RUN_OPTIONS}
-    assert content["example"] == lines[1] and content["oldest_tensorflow"] == "{'NewOp'} 9"
-    assert set(content["made_with"]) == {"tensorflow", "tensorflow-text", "keras", "sentencepiece"}
-    assert content["latency"]["by_source_tokens"] == [True, "its tokenizer", *lines]
 
 
 def test_a_certificate_in_a_few_lines():

@@ -1,6 +1,5 @@
 """What becomes a LiteRT file, room by room; and a folder of CTranslate2, its scores and its README.md."""
 
-import contextlib
 import importlib.util
 import re
 import sys
@@ -12,12 +11,11 @@ import tensorflow as tf
 
 from export.ctranslate2 import convert as ctranslate2_convert
 from export.litert import convert
-from export.litert.convert import CHOSEN, converted, lite_model, rooms_up_to, search_function, search_outputs
+from export.litert.convert import converted, rooms_up_to, search_function, search_outputs
 from export.versions import ExportError
 from keras_transformer.config import TransformerConfig
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import NEVER, UNFINISHED
-from keras_transformer.decoding.short_vocabulary import ShortlistTable
 from keras_transformer.lite.folder import Room
 from keras_transformer.model import Transformer
 from keras_transformer.tokens import EOS
@@ -44,32 +42,6 @@ def test_rooms_end_with_that_for_the_longest_source_and_have_room_for_what_trans
     longest, extra, rooms
 ):
     assert rooms_up_to(longest, extra) == tuple(Room(*room) for room in rooms)
-
-
-@pytest.mark.parametrize("quantization", [None, "int8"])
-def test_each_room_has_the_search_of_the_options_with_the_shortlist_that_pays_for_its_sentences(
-    quantization, monkeypatch
-):
-    read, rooms = [], (Room(1, 16), Room(8, 16, 24))
-    monkeypatch.setattr(convert, "joint_decoder", lambda models: ("decoder of", *models))
-    monkeypatch.setattr(convert, "read_as_integers", lambda model: contextlib.nullcontext(read.append(model)))
-    monkeypatch.setattr(convert, "search_function", lambda outputs, room: (outputs.func.args, outputs.args))
-    monkeypatch.setattr(convert, "converted", lambda room, search, quantization: (room, search, quantization))
-    monkeypatch.setattr(convert, "merged", list)
-
-    def partials(function, *arguments):
-        return types.SimpleNamespace(func=function, args=arguments)
-
-    monkeypatch.setattr(convert, "functools", types.SimpleNamespace(partial=partials))
-    table = ShortlistTable("lists", "always")
-    found = lite_model("model", OPTIONS, rooms, quantization, (7,), table)
-    common = (("decoder of", "model"), OPTIONS, (7,))
-    for (room, search, kept), expected, most in zip(found, rooms, CHOSEN[quantization], strict=True):
-        assert (room, kept) == (expected, quantization)
-        assert search == (common, (table._replace(most=most),))
-    assert read == ([] if quantization is None else ["model"])
-    without = lite_model("model", OPTIONS, rooms, quantization)
-    assert [search for _, search, _ in without] == [((*common[:2], ()), (None,))] * 2
 
 
 @pytest.mark.parametrize("quantization", [None, "int8"])

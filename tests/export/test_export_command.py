@@ -18,7 +18,7 @@ from export.versions import CERTIFICATE, WARM_UP_REQUESTS
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
-from tests.support.commands import assert_one_sentence, help_of, invoke
+from tests.support.commands import assert_one_sentence, invoke
 from tests.support.exports import OPTIONS, write_version
 from tests.support.processes import end, fork_python, python, start_fork, wait_until
 from tests.support.runs import SENTENCES, random_run
@@ -51,7 +51,7 @@ def served(run, tmp_path_factory):
     return folder, write_version(run, folder / "1")
 
 
-@pytest.mark.release
+@pytest.mark.slow
 @pytest.mark.usefixtures("brief_latencies")
 def test_versions_are_numbered_and_compared_on_the_sentences_of_the_run(run, tmp_path):
     folder = tmp_path / "made" / "for it"
@@ -242,17 +242,6 @@ def test_the_bound_of_learned_positions_arrives_in_the_served_graph(tmp_path, mo
 
 def scores_of(translations):
     return [translation.score for translation in translations]
-
-
-@pytest.mark.slow
-def test_help_names_both_commands_and_imports_no_tensorflow():
-    found = " ".join(help_of("export").split())
-    assert "python -m export [OPTIONS]" in found and "keras-transformer translate-export FOLDER" in found
-    assert all(option in found for option in ("--to FOLDER", "--max-source-tokens", "--check FILE", "--no-check"))
-    assert found.endswith("imported: set()")
-    found = " ".join(help_of("export.translate").split())
-    assert "python -m export.translate [OPTIONS]" in found and "--scores" in found
-    assert found.endswith("imported: set()")
 
 
 @pytest.mark.release

@@ -1,6 +1,5 @@
 """`keras-transformer export` hands the run, its search and its sentences to the format, without a run."""
 
-import logging
 import types
 
 import pytest
@@ -44,12 +43,3 @@ def test_what_is_typed_stands_above_what_the_run_has(asked):
     assert asked("--beam-size", 2).options == SearchOptions(beam_size=2)
     job = asked("--length-penalty", 0, "--max-source-tokens", 9)
     assert (job.options, job.max_source_tokens) == (SearchOptions(beam_size=7, length_penalty=0.0), 9)
-
-
-def test_the_command_says_how_far_it_is(monkeypatch):
-    monkeypatch.setattr(command, "end_on_interrupt", lambda: None)
-    monkeypatch.setattr(command, "prepare_process", lambda: None)
-    monkeypatch.setattr(command, "app", lambda *arguments, prog_name: None)
-    monkeypatch.setattr(logging.getLogger("export"), "level", logging.WARNING)
-    command.main()
-    assert logging.getLogger("export").isEnabledFor(logging.INFO)

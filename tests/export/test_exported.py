@@ -1,13 +1,11 @@
 """An export as Python opens it: each line has its own translation, and what does not translate is refused."""
 
-import logging
 import types
 
 import pytest
 import tensorflow as tf
 
-from export.graph import exported
-from export.graph.exported import ExportedTranslator, open_quietly
+from export.graph.exported import ExportedTranslator
 from export.versions import ExportError
 from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.sources import encoded_lines
@@ -55,37 +53,6 @@ def test_a_saved_model_that_does_not_translate_is_told_so(names, tmp_path):
     tf.saved_model.save(module, str(tmp_path / "1"), {"serving_default" if names else "other": signature})
     with pytest.raises(ExportError, match="does not translate text: it has no signature serving_default with"):
         ExportedTranslator(tmp_path)
-
-
-def test_lines_of_similar_length_are_translated_together_in_batches_of_at_most_the_size(tmp_path, monkeypatch):
-    asked = []
-
-    def map_batches(translate, lengths, batch_size):
-        asked.append((lengths, batch_size))
-        translate(list(lengths))
-
-    monkeypatch.setattr(exported, "map_batches", map_batches)
-    write_echo(tmp_path / "1")
-    ExportedTranslator(tmp_path, 5).translate(["abc", "", "a"])
-    assert asked == [({0: 3, 1: 0, 2: 1}, 5)]
-
-
-def test_an_export_is_opened_with_what_makes_searches_fast_and_its_notices_are_not_seen(monkeypatch):
-    done = []
-
-    class Opened:
-        def __init__(self, *given):
-            done.append(given)
-
-        def translate(self, lines):
-            done.append(lines)
-
-    monkeypatch.setattr(exported, "ExportedTranslator", Opened)
-    monkeypatch.setattr(exported, "tune_for_translation", lambda: done.append("tuned"))
-    monkeypatch.setattr(logging.getLogger("absl"), "level", logging.INFO)
-    assert isinstance(open_quietly("folder", 7), Opened)
-    assert done == ["tuned", ("folder", 7), [""]]  # the tokenizer prints at its first use
-    assert logging.getLogger("absl").level == logging.ERROR
 
 
 @pytest.mark.parametrize(

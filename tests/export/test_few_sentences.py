@@ -2,22 +2,20 @@
 
 import importlib.util
 import json
-import types
 
 import numpy as np
 import pytest
 
 from export import __main__ as command
 from export.certificate import latency
-from export.server import few_sentences
+from export.server.few_sentences import FewSentences
 from export.server.signature import Signature
 from export.server.version import Version
 from export.versions import CERTIFICATE, LITERT
 from keras_transformer.confidence import Calibration
-from keras_transformer.errors import UserError
 from keras_transformer.run_folder import RunFolder
-from keras_transformer.translation import Translation
 from tests.support.commands import assert_one_sentence, invoke
+from tests.support.places import ROOT
 from tests.support.runs import SENTENCES, random_run
 
 ALONE = ("--signature", "serving_default")  # the others take most of the time
@@ -119,60 +117,38 @@ def test_an_export_with_a_litert_model_is_compared_with_it(version):
     assert len(by_litert) == 2 and all(check["same"] == len(SENTENCES) for check in by_litert)
 
 
-def test_a_version_without_litert_is_none_and_one_that_cannot_be_opened_is_logged(tmp_path, monkeypatch, caplog):
-    assert few_sentences.few_sentences_of(tmp_path) is None and not caplog.records
-    monkeypatch.setattr(few_sentences, "is_lite_folder", lambda folder: True)
-    described = types.SimpleNamespace(description=types.SimpleNamespace(max_source_tokens=8))
-    monkeypatch.setattr(few_sentences, "LiteTranslator", lambda folder: described)
-    assert isinstance(few_sentences.few_sentences_of(tmp_path), few_sentences.FewSentences) and not caplog.records
-
-    def refuse(folder):
-        raise UserError("It is damaged.")
-
-    monkeypatch.setattr(few_sentences, "LiteTranslator", refuse)
-    assert few_sentences.few_sentences_of(tmp_path) is None and "It is damaged." in caplog.text
+@pytest.fixture(scope="module")
+def few():
+    """The LiteRT model in the box."""
+    pytest.importorskip("ai_edge_litert")
+    return FewSentences(ROOT / "presets/multi30k_en_de/litert")
 
 
-def test_litert_is_asked_for_few_short_lines_of_the_plain_signature_alone(monkeypatch):
-    """A text of as many bytes as the model reads tokens has its tokens counted, here one per word and EOS."""
-    lite = types.SimpleNamespace(
-        description=types.SimpleNamespace(max_source_tokens=8),
-        are_too_long=lambda lines: [len(line.split()) + 1 > 8 for line in lines],
-    )
-    monkeypatch.setattr(few_sentences, "LiteTranslator", lambda folder: lite)
-    few, plain = few_sentences.FewSentences(None), Signature("serving_default", {}, {}, {})
+def test_litert_is_asked_for_few_short_lines_of_the_plain_signature_alone(few):
+    """A text of as many bytes as the model reads tokens has its tokens counted."""
+    plain, most = Signature("serving_default", {}, {}, {}), few._translator.description.max_source_tokens
 
     def can_run(*texts, signature=plain, **more):
         return few.can_run(signature, {"text": np.array([text.encode() for text in texts], object), **more})
 
-    assert can_run("") and can_run("a" * 7, "a dog") and can_run("été")
-    assert not can_run() and not can_run("a", "b", "c")
-    assert can_run("a" * 8) and can_run("a", "a few dogs run over it") and not can_run("a\nb")
-    assert not can_run("a b c d e f g h") and not can_run("a", "a b c d e f g h") and not can_run("a few dogs\nrun")
-    assert not few.can_run(plain, {"text": np.array([b"a few dogs \xff"], object)})  # the graph has an answer to it
+    assert can_run("") and can_run("a man", "a dog") and can_run("été")
+    assert not can_run() and not can_run("a", "b", "c") and not can_run("a\nb")
+    words = "a dog " * (most // 2)
+    assert len(words) > most and can_run(words[: most + 6]) and not can_run(words) and not can_run("a", words)
+    assert not few.can_run(plain, {"text": np.array([b"\xff" * most], object)})  # the graph has an answer to it
     assert not can_run("a", signature=plain._replace(name="translate")) and not can_run("a", beam_size=np.array([4]))
 
 
-def test_each_text_is_searched_alone_and_has_its_columns_in_the_types_of_the_graph(monkeypatch):
+def test_each_text_is_searched_alone_and_has_its_columns_in_the_types_of_the_graph(few):
     """A text that is no UTF-8 is left to the graph."""
-    asked, known = (
-        [],
-        {"a": Translation("ä", -0.5, (5,), True, confidence=0.25), "b": Translation("", -2.0, confidence=1.0)},
-    )
-
-    def translate(lines):
-        asked.append(lines)
-        return [known[line] for line in lines]
-
-    lite = types.SimpleNamespace(description=types.SimpleNamespace(max_source_tokens=8), translate=translate)
-    monkeypatch.setattr(few_sentences, "LiteTranslator", lambda folder: lite)
-    few, names = few_sentences.FewSentences(None), ("is_cut", "translation", "score", "confidence")
-    found = few.run(names, {"text": np.array([b"b", b"a"], object)})
-    assert asked == [["b"], ["a"]] and list(found) == list(names)
-    assert {name: (values.dtype, values.tolist()) for name, values in found.items()} == {
-        "translation": (object, [b"", "ä".encode()]), "score": (np.float32, [-2.0, -0.5]),
-        "is_cut": (bool, [False, True]), "confidence": (np.float32, [1.0, 0.25]),
-    }  # fmt: skip
+    lines = ["Two dogs run.", "Ein Café."]
+    names = ("is_cut", "translation", "score", "confidence")
+    found = few.run(names, {"text": np.array([line.encode() for line in lines], object)})
+    expected = [few._translator.translate([line])[0] for line in lines]
+    assert [found[name].dtype for name in names] == [bool, object, np.float32, np.float32] and list(found) == [*names]
+    assert found["translation"].tolist() == [translation.text.encode() for translation in expected]
+    for name in ("is_cut", "score", "confidence"):
+        assert found[name].tolist() == pytest.approx([getattr(translation, name) for translation in expected])
     assert list(few.run(("score",), {"text": np.array([b"a"], object)})) == ["score"]
     with pytest.raises(UnicodeError):
         few.run(names, {"text": np.array([b"\xff"], object)})

@@ -54,11 +54,6 @@ def test_a_run_is_opened_without_a_precision_that_its_scores_would_not_stand(mon
     assert job()._replace(run="run").load_run() == "a pair" and done == [False, "run"]
 
 
-def test_the_shortlist_is_that_of_the_run_for_the_search_of_the_job(monkeypatch, tmp_path):
-    monkeypatch.setattr("keras_transformer.shortlist.shortlist.shortlist_of", lambda run, options: (run.path, options))
-    assert job()._replace(run=tmp_path).load_shortlist() == (tmp_path, OPTIONS)
-
-
 def test_so_many_sentences_are_compared_as_the_documents_say():
     serving = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
     assert f"are the first {MOST_SENTENCES} of the validation text" in serving

@@ -7,19 +7,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export.graph import explained, served_graph
+from export.graph import served_graph
 from export.graph.confidences import Confidences
-from export.graph.explained import EXPLAINED_LINES, no_explanation
 from export.graph.request import inputs_of
 from export.graph.served_graph import ServedGraph
-from export.versions import ExportError
 from keras_transformer.confidence import OF_NOTHING, Calibration
 from keras_transformer.decoding.freely import WithPhrases
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.placeholders import rule_of_placeholders
 from keras_transformer.decoding.scores import NEVER
-from keras_transformer.decoding.state import Hypotheses
-from keras_transformer.decoding.trace import Continuations
 from keras_transformer.tokens import EOS, PAD
 from tests.support.exports import asker
 
@@ -212,89 +208,3 @@ def test_a_line_is_tokenized_as_the_model_reads_it():
     found = asker(LettersGraph())("tokenize", ["a b", "\t", "abcdefgh"])
     assert rows(found["pieces"]) == ["a \u2581 b </s>", "", "a b c d e </s>"]
     assert rows(found["ids"])[0] == f"97 {SPACE} 98 {EOS}" and rows(found["ids"])[1] == ""
-
-
-def test_an_explanation_has_its_line_its_rules_and_bounds_of_its_own(monkeypatch):
-    monkeypatch.setattr(served_graph, "EXPLAINED_TOKENS", 4)
-    asked = []
-
-    def explained_line(decoder, forced, pieces_of, source_ids, options, rules, shortlist):
-        asked.append((decoder, options, shortlist, source_ids.numpy().tolist(), rules))
-        return no_explanation() | {"pieces": tf.constant("p"), "heads": tf.constant(2)}
-
-    monkeypatch.setattr(served_graph, "explained_line", explained_line)
-    served = LettersGraph()
-    found = asker(served)("explain", ["xb", " ", "abcdef"], max_length=[3, 3, 9], target_prefix=["", "", "abcd"])
-    assert rows(found["pieces"]) == ["p", "", "p"] and rows(found["heads"]) == [2, 0, 2]
-    assert rows(found["truncated"]) == [False, False, True]
-    assert [each[:3] for each in asked] == [("decoder", OPTIONS, "table")] * 2
-    assert [each[3] for each in asked] == [[[X, 98, EOS]], [[97, 98, 99, EOS]]]  # four tokens, EOS included
-    assert [each[4]["limits"].numpy().tolist() for each in asked] == [[3], [4]]
-    assert asked[0][4]["placeholders"].numpy().tolist() == [[[X, 1]]] and served._prefixes.most == [4]
-    asker(served)("explain", ["a"] * EXPLAINED_LINES)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=f"explain takes at most {EXPLAINED_LINES} lines"):
-        asker(served)("explain", ["a"] * (EXPLAINED_LINES + 1))
-
-
-class Model:
-    """A model with one weight, and the parts of it that are asked for."""
-
-    def __init__(self, dtype="float32", **config):
-        self.weights = [types.SimpleNamespace(dtype=dtype, path="a/weight", value=tf.Variable(1.0))]
-        self.layers = [types.SimpleNamespace(compute_dtype=dtype, weights=self.weights)]
-        self.model_config = types.SimpleNamespace(**{"memory_attentions": 3, "position_limit": None} | config)
-
-
-@pytest.fixture
-def parts(monkeypatch):
-    for name in ("graph_tokenizer", "GraphPrefixReader", "GraphPhraseReader", "ForcedDecoder", "prepared_decoder"):
-        monkeypatch.setattr(served_graph, name, lambda *given: type("Part", (tuple,), {"encode_target": None})("ab"))
-    return types.SimpleNamespace(model_bytes=b"", pieces=list)
-
-
-@pytest.mark.parametrize(("limit", "longest"), [(None, 10), (12, 10), (7, 7)])
-def test_an_output_has_room_for_the_longest_source_and_more_but_no_more_than_positions(limit, longest, parts):
-    served = ServedGraph(Model(position_limit=limit), parts, OPTIONS, LONGEST)
-    assert (served.longest_output, served.alignment_layer) == (longest, 2)
-    assert {each.name: each.highest for each in served._inputs}["max_length"] == longest
-    assert list(served.weights) == ["a/weight"] and not served._confidences.of_nothing
-
-
-def test_what_a_graph_cannot_be_made_of_is_refused(parts, monkeypatch):
-    for dtype in ("float16", "float64"):
-        with pytest.raises(ExportError, match=f"computes in {dtype}; float32 alone or bfloat16 alone"):
-            ServedGraph(Model(dtype), parts, OPTIONS, LONGEST)
-    ServedGraph(Model("bfloat16"), parts, OPTIONS, LONGEST)
-    with pytest.raises(ExportError, match="alignment_layer is 4; this model has decoder blocks 1 to 3"):
-        ServedGraph(Model(), parts, OPTIONS, LONGEST, 4)
-    checked = []
-    monkeypatch.setattr(served_graph, "check_coverage", lambda config, penalty: checked.append(penalty))
-    monkeypatch.setattr(served_graph, "table_for", lambda *given: checked.append(given[1]))
-    served = ServedGraph(Model(), parts, SearchOptions(coverage_penalty=0.5), LONGEST, 3, CURVE, "shortlist")
-    assert checked == [0.5, "shortlist"] and served._confidences.of_nothing and served.alignment_layer == 3
-
-
-def test_an_explained_line_is_written_as_text(monkeypatch):
-    asked = []
-    ids, scores = tf.constant([[[65, EOS, PAD], [66, EOS, PAD]]]), tf.constant([[-1.0, -2.0]])
-    hypotheses = Hypotheses(ids, scores, tf.constant([[True, False]]))
-    columns = ([0, 0, 1], [0, 0, 2], [2, -1, 0], [65, 66, EOS], [-0.5, -1.5, -0.25])
-    tree = Continuations(*map(tf.constant, columns))
-    monkeypatch.setattr(explained, "traced_search", lambda *given: asked.append(given) or (hypotheses, tree))
-    weights = {"memory": [[[[[0.125, 0.875]]]], [[[[0.5, 0.5]]]]], "encoder": [], "decoder": [[[[[1.0, 0.0625]]]]]}
-
-    def forced(source_ids, best):
-        assert (source_ids.numpy().tolist(), best.numpy().tolist()) == ([[97, EOS]], [[65, EOS]])
-        return types.SimpleNamespace(weights_of=lambda kind: list(map(tf.constant, weights[kind])))
-
-    decoder, source_ids = types.SimpleNamespace(config=types.SimpleNamespace(num_heads=3)), tf.constant([[97, EOS]])
-    pieces_of = LettersGraph().pieces_of
-    found = explained.explained_line(decoder, forced, pieces_of, source_ids, OPTIONS, "rules", "table")
-    assert asked == [(decoder, source_ids, OPTIONS, "rules", "table")]
-    assert {name: value.numpy() for name, value in found.items()} == {
-        "heads": 3, "is_cut": True, "source_pieces": b"a </s>", "pieces": b"A </s>", "encoder_attention": b"",
-        "memory_attention": b"0.125 0.875 0.500 0.500", "decoder_attention": b"1.000 0.062", "beam_steps": b"0 0 1",
-        "beam_parents": b"0 0 2", "beam_slots": b"2 -1 0", "beam_pieces": b"A B </s>",
-        "beam_log_probabilities": b"-0.5000 -1.5000 -0.2500",
-    }  # fmt: skip
-    assert found.keys() == no_explanation().keys()

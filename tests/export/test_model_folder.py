@@ -245,37 +245,6 @@ def test_a_version_that_is_withdrawn_while_it_is_loaded_is_not_served(folder, wr
     assert refresh(model) == "b"
 
 
-def test_a_load_that_fails_is_tried_again_after_a_minute_and_logged_once(folder, written, monkeypatch, caplog):
-    model, now, tries, load = ModelFolder.open(folder), [0.0], [], Version.__init__
-
-    def fail(version, path):
-        if path.name == "2" and len(tries) < 3:
-            tries.append(now[0])
-            raise ExportError("no memory")
-        load(version, path)
-
-    publish(written["b"], folder / "2")
-    monkeypatch.setattr(Version, "__init__", fail)
-    monkeypatch.setattr(model_folder.time, "monotonic", lambda: now[0])
-    for now[0] in (0.0, 30.0, 59.0, 61.0, 100.0, 122.0, 150.0):
-        assert refresh(model) == "a"
-    assert tries == [0.0, 61.0, 122.0] and caplog.text.count("no memory") == 1
-    now[0] = 183.0
-    assert refresh(model) == "b" and not model._failures  # of that version, which would count at its next change
-
-
-def test_a_version_that_cannot_be_loaded_is_not_tried_for_ever(folder, written, monkeypatch):
-    publish(written["b"], folder / "2")
-    (folder / "2" / "saved_model.pb").write_bytes(b"nonsense")
-    model, now, tries = ModelFolder.open(folder), [time.monotonic()], []
-    monkeypatch.setattr(model_folder.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(model_folder, "Version", lambda path: tries.append(path) or Version(path))
-    for _ in range(10):
-        now[0] += 61.0
-        assert refresh(model) == "a"
-    assert len(tries) == model_folder.RETRIES
-
-
 def test_versions_above_64_bits_are_ignored_and_zeros_are_not(folder, written):
     publish(written["b"], folder / str(2**63))
     publish(written["c"], folder / "00000123")

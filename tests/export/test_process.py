@@ -181,17 +181,3 @@ def test_a_name_with_signs_of_the_shell_is_written_as_an_address_has_it():
         b" http://localhost:8501/v1/models/my%20%24model:predict"
         in welcome("my $model", "http://localhost:8501", {}, "").body
     )
-
-
-def test_a_server_that_fails_while_it_answers_says_so_at_the_end_unless_something_else_ended_it(monkeypatch):
-    async def run_server(models, options, on_start, stop):
-        on_start("an address")
-        await stop.wait()
-        raise OSError("the disk is gone")
-
-    monkeypatch.setattr(process, "run_server", run_server)
-    monkeypatch.setattr(process.Models, "at", lambda path: None)
-    with pytest.raises(OSError, match="gone"), local_server("any", ServerOptions()) as address:
-        assert address == "an address"
-    with pytest.raises(ZeroDivisionError), local_server("any", ServerOptions()):
-        raise ZeroDivisionError

@@ -50,7 +50,7 @@ BODY, ANSWER = b'{"inputs": ["a"]}', {"outputs": {"translation": ["a"], "score":
         ("POST", "/v1/models/echo", 400),
         ("OPTIONS", "/v1/models/echo:predict", 400),
         ("DELETE", "/v1/models/echo", 400),
-        ("POST", "/v1/models/echo:classify", 400),
+        ("POST", "/v1/models/echo:classify", 501),
         ("POST", "/v1/models/echo:PREDICT", 400),
         ("GET", "/v1/models/echo/versions/x", 400),
         ("GET", "/v1/models/echo/versions/" + "9" * 19, 400),

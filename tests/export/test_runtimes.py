@@ -1,14 +1,11 @@
 """The runtimes in which an export is compared: who asks whom, and what a failure says."""
 
-import json
-import pathlib
-import subprocess
 import types
 
 import pytest
 
 from export.certificate import runtimes
-from export.certificate.c_runtime import Runtime, answer
+from export.certificate.c_runtime import Runtime
 from export.certificate.runtimes import CRuntime, c_library, local_clients, package, strings
 from export.client.transports import GrpcTransport, RestTransport
 from export.graph.operations import meta_graph
@@ -24,19 +21,6 @@ def test_each_client_asks_by_the_protocol_of_its_name(tmp_path):
         assert {(client.rows_per_request, client.requests_at_once) for client in clients.values()} == {(16, 8)}
         assert all(client.deadline >= 3600 for client in clients.values())  # a slow machine fails no comparison
         assert all([found.text for found in client.translate(["a", "b"])] == ["a", "b"] for client in clients.values())
-
-
-@pytest.mark.parametrize(
-    ("errors", "reason"), [("a notice\nno such operation\n", "no such operation"), ("", "exit code 9")]
-)
-def test_what_ends_the_process_of_the_c_api_is_the_last_thing_that_it_wrote(monkeypatch, tmp_path, errors, reason):
-    signature = types.SimpleNamespace(outputs={"score": types.SimpleNamespace(name="score:0")}, inputs={})
-    graph = types.SimpleNamespace(signature_def={"serving_default": signature})
-    monkeypatch.setattr(runtimes, "meta_graph", lambda version: graph)
-    ended = subprocess.CompletedProcess([], 9, stdout="", stderr=errors)
-    monkeypatch.setattr(runtimes.subprocess, "run", lambda *arguments, **named: ended)
-    with pytest.raises(ExportError, match=f"does not run in TensorFlow's C API: {reason}$"):
-        CRuntime(tmp_path).ask([], outputs=("score",))
 
 
 @pytest.fixture
@@ -56,27 +40,6 @@ def packages(tmp_path):
 def signature_of(*outputs):
     named = {name: types.SimpleNamespace(name=f"{name}:0") for name in (*outputs, "text")}
     return types.SimpleNamespace(inputs={"text": named["text"]}, outputs={name: named[name] for name in outputs})
-
-
-def test_the_process_of_the_c_api_is_asked_by_the_names_of_tensors_and_sees_no_gpu(packages, monkeypatch, tmp_path):
-    asked = []
-
-    def run(command, input, env, **how):
-        asked.append((command, json.loads(input), env["CUDA_VISIBLE_DEVICES"]))
-        return subprocess.CompletedProcess(command, 0, stdout='{"responses": []}', stderr="a notice")
-
-    signatures = {"serving_default": signature_of("score"), "other": signature_of("a", "b")}
-    monkeypatch.setattr(runtimes, "meta_graph", lambda version: types.SimpleNamespace(signature_def=signatures))
-    monkeypatch.setattr(runtimes.subprocess, "run", run)
-    assert CRuntime(tmp_path, **packages).ask([{"text": strings(["a", "b"])}], "other", ("b",)) == {"responses": []}
-    [(command, question, gpus)] = asked
-    assert "python" in command[0] and pathlib.Path(command[1]).name == "c_runtime.py" and gpus == "-1"
-    libraries = [str(packages["tensorflow_text"] / "python" / "ops" / name) for name in ("_a.so", "b.so")]
-    assert question == {
-        "library": str(packages["tensorflow"] / "libtensorflow_cc.so.2"), "operations": libraries,
-        "folder": str(tmp_path), "outputs": ["b:0"],
-        "requests": [{"text:0": {"type": "string", "shape": [2], "values": ["a", "b"]}}],
-    }  # fmt: skip
 
 
 def test_the_c_api_translates_so_many_lines_in_a_request_and_names_what_fails(packages, monkeypatch, tmp_path):
@@ -108,23 +71,6 @@ def test_a_tensorflow_without_the_c_api_and_a_package_that_is_none_are_named(pac
     for name in ("no_such_package", "this"):  # a module is no package
         with pytest.raises(ModuleNotFoundError, match=f"no package {name}"):
             package(name)
-
-
-def test_a_question_to_the_c_api_is_answered_request_by_request(monkeypatch):
-    class Runtime:
-        def __init__(self, *opened):
-            assert opened == ("library", ["operation"], "folder")
-
-        def run(self, request, outputs):
-            if not request:
-                raise RuntimeError("no input")
-            return [[f"{name} {request['x']}".encode(), 0.5, b"\xff"] for name in outputs]
-
-    monkeypatch.setattr("export.certificate.c_runtime.Runtime", Runtime)
-    requests = {"requests": [{"x": 1}, {}], "outputs": ["a", "b"]}
-    found = answer({"library": "library", "operations": ["operation"], "folder": "folder"} | requests)
-    outputs = [["a 1", 0.5, "\ufffd"], ["b 1", 0.5, "\ufffd"]]
-    assert found["responses"] == [{"outputs": outputs}, {"error": "no input"}] and "json" in found["modules"]
 
 
 @pytest.mark.skipif(c_library(package("tensorflow")) is None, reason="this TensorFlow has no C API")

@@ -4,7 +4,6 @@ import dataclasses
 import re
 import signal
 import socket
-import sys
 import threading
 import time
 import types
@@ -13,13 +12,12 @@ import numpy as np
 import pytest
 import requests
 
-from export import serve
 from export.client.client import ServingClient
 from export.client.transports import ClientError
-from export.serve import announce, app, end_at_once
+from export.serve import announce, app
 from export.server.options import ServerOptions
 from export.server.process import Address
-from tests.support.commands import assert_one_sentence, help_of, invoke
+from tests.support.commands import assert_one_sentence, invoke
 from tests.support.echo import write_echo
 from tests.support.exports import write_version
 from tests.support.processes import start_python
@@ -232,13 +230,6 @@ def test_each_model_of_a_server_has_its_addresses(capsys):
     ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("module", "option"), [("export.serve", "--queue-rows"), ("export.query", "--url")])
-def test_help_imports_no_tensorflow(module, option):
-    found = " ".join(help_of(module).split())
-    assert option in found and found.endswith("imported: set()")
-
-
 @pytest.mark.parametrize("mistake", ["port", "grpc-port", "host", "log-requests"])
 def test_what_cannot_be_opened_is_one_sentence_before_the_model_is_loaded(mistake, echo_folder, tmp_path, monkeypatch):
     monkeypatch.setattr("export.server.models.Models.in_folder", lambda path: pytest.fail("it is loaded"))
@@ -283,16 +274,3 @@ def test_every_option_arrives_in_the_server_and_its_end_is_the_exit_code(
     assert {path.name for path in tmp_path.glob("port *")} == {"port 1234", "port 1235"}
     assert received == [ServerOptions(**values)] and codes == [0 if is_answered else 1], printed.output
     assert (f"--drain-seconds {values['drain_seconds']:g}" in printed.stderr) is not is_answered
-
-
-@pytest.mark.parametrize("closed", [None, "stdout", "stderr"])
-def test_what_was_logged_and_printed_is_out_before_the_process_ends_at_once(closed, monkeypatch):
-    done = []
-    monkeypatch.setattr(serve.logging, "shutdown", lambda: done.append("log"))
-    monkeypatch.setattr(serve.os, "_exit", done.append)
-    with monkeypatch.context() as patch:  # not longer than that: pytest writes to these
-        for name in ("stdout", "stderr"):
-            stream = types.SimpleNamespace(flush=lambda name=name: done.append(name))
-            patch.setattr(sys, name, None if name == closed else stream)
-        end_at_once(3)
-    assert done == ["log", *(name for name in ("stdout", "stderr") if name != closed), 3]

@@ -110,26 +110,21 @@ def test_each_version_has_a_state_and_metadata(server):
     assert len(requests.get(f"{server.address.url}/labels/none", timeout=30).json()["model_version_status"]) == 2
 
 
-def test_classification_and_regression_are_refused_over_both_apis(server):
-    examples = {"examples": [{"text": "a"}]}
-    spec = {"name": "one", "signature_name": "serving_default"}
-    multi = MultiInferenceRequest(tasks=[{"model_spec": spec, "method_name": "tensorflow/serving/regress"}])
-    for method, request, call, words in (
-        (
-            "classify",
-            ClassificationRequest(model_spec=spec),
-            server.prediction.Classify,
-            "No classification inputs found",
-        ),
-        ("regress", RegressionRequest(model_spec=spec), server.prediction.Regress, "Expected one output Tensor."),
-        ("regress", multi, server.prediction.MultiInference, "Expected one output Tensor."),
+def test_classification_and_regression_are_not_implemented_in_both_apis(server):
+    sentence = "This server answers Predict, and neither Classify nor Regress."
+    for method in ("classify", "regress"):
+        answer = over_rest(server, f"one/labels/stable:{method}", examples=[{"text": "a"}])
+        assert (answer.status_code, answer.json()) == (501, {"error": sentence})
+    spec = {"name": "one"}
+    for request, call in (
+        (ClassificationRequest(model_spec=spec), server.prediction.Classify),
+        (RegressionRequest(model_spec=spec), server.prediction.Regress),
+        (MultiInferenceRequest(tasks=[{"model_spec": spec}]), server.prediction.MultiInference),
     ):
-        answer = over_rest(server, f"one/labels/stable:{method}", **examples)
-        assert answer.status_code == 400 and words in answer.json()["error"]
         with pytest.raises(grpc.RpcError) as error:
             call(request, 30)
-        assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT and words in error.value.details()
-    assert over_rest(server, "none:classify", **examples).status_code == 404
+        assert (error.value.code(), error.value.details()) == (grpc.StatusCode.UNIMPLEMENTED, sentence)
+    assert over_rest(server, "none:classify", examples=[{}]).status_code == 404
 
 
 def test_the_page_is_that_of_the_model_that_is_named(server):

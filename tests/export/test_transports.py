@@ -10,7 +10,6 @@ import requests
 import tensorflow as tf
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
-from export.client import transports
 from export.client.access import Access
 from export.client.client import LONGEST_DEADLINE, ServingClient, defaults_of
 from export.client.transports import (
@@ -183,16 +182,6 @@ def test_a_file_that_cannot_be_read_is_named_before_anything_is_sent(names, miss
         Access(**{name: tmp_path / name for name in names})
 
 
-def test_grpc_gets_the_authority_the_key_and_the_certificate_in_its_own_order(tmp_path, monkeypatch):
-    files = {name: tmp_path / name for name in ("ca", "certificate", "key")}
-    for name, file in files.items():
-        file.write_text(name)
-    monkeypatch.setattr(grpc, "ssl_channel_credentials", lambda *given, **named: (given, named))
-    assert Access(**files).grpc_credentials() == ((b"ca", b"key", b"certificate"), {})
-    transport = RestTransport("https://h/v1/models/m", 3, Access(**files))
-    assert transport.tls == {"verify": str(files["ca"]), "cert": (str(files["certificate"]), str(files["key"]))}
-
-
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_as_many_connections_stay_open_as_there_are_requests_at_once(scheme):
     adapter = RestTransport(f"{scheme}://h/v1/models/m", 7, Access()).session.get_adapter(f"{scheme}://h")
@@ -225,29 +214,6 @@ def test_a_channel_sends_any_size_reads_64_mib_and_asks_a_proxy_only_if_it_may(c
         "grpc.enable_http_proxy": int(uses_proxy),
     }  # fmt: skip
     assert transport.scheme == ("grpcs" if credentials else "grpc")
-
-
-@pytest.mark.parametrize(
-    ("url", "kind", "name"),
-    [
-        ("grpc://h:1/a%20model/", "grpc", "a model"),
-        ("grpcs://h:1/m", "grpcs", "m"),
-        ("http://h:1/v1/models/m/", "rest", "http://h:1/v1/models/m"),
-        ("https://h:1/v1/models/m:predict", "rest", "https://h:1/v1/models/m"),
-    ],
-)
-@pytest.mark.parametrize("is_local", [False, True])
-def test_an_address_tells_how_a_model_is_asked(url, kind, name, is_local, monkeypatch):
-    monkeypatch.setattr(transports, "is_loopback", lambda host: host == "h" and is_local)
-    monkeypatch.setattr(transports, "GrpcTransport", lambda *given: ("grpc", *given))
-    monkeypatch.setattr(transports, "RestTransport", lambda *given: ("rest", *given))
-    access = types.SimpleNamespace(has_tls=False, api_key=lambda: "key", grpc_credentials=lambda: "credentials")
-    found = transports.transport_to(url, 5, access)
-    if kind == "rest":
-        assert found == ("rest", name, 5, access, not is_local)
-    else:
-        credentials = "credentials" if kind == "grpcs" else None
-        assert found == ("grpc", "h:1", name, credentials, "key", not is_local)
 
 
 def test_an_answer_that_comes_too_late_is_told_in_seconds_and_what_is_no_text_is_marked(monkeypatch):

@@ -1,7 +1,6 @@
 """A version in memory: what computes a request, what it refuses, and that nothing is left of it when it is closed."""
 
 import gc
-import json
 import threading
 import types
 import weakref
@@ -11,7 +10,6 @@ import pytest
 import tensorflow as tf
 
 from export.graph.version_folder import prediction_log
-from export.server import version as module
 from export.server.errors import Code, RequestError
 from export.server.paragraphs import LANGUAGE, PARAGRAPHS, SPANS
 from export.server.signature import Signature, Tensor
@@ -191,19 +189,6 @@ def test_a_version_computes_in_the_thread_that_asks_and_its_session_ends_with_it
         session.run([])
 
 
-@pytest.mark.parametrize(("platform", "trimmed"), [("linux", [0]), ("darwin", []), ("win32", [])])
-@pytest.mark.parametrize("has_trim", [True, False])
-def test_freed_memory_goes_back_to_the_system_where_that_is_possible(platform, trimmed, has_trim, version, monkeypatch):
-    calls = []
-    library = types.SimpleNamespace(**{"malloc_trim": calls.append} if has_trim else {})
-    monkeypatch.setattr(module.ctypes, "CDLL", {None: library}.__getitem__)
-    monkeypatch.setattr(module.sys, "platform", platform)
-    for free in (module.return_freed_memory, module.collect_graphs, version.warm_up):
-        free()
-        assert calls == trimmed * has_trim
-        calls.clear()
-
-
 @pytest.mark.parametrize(
     ("content", "example"),
     [(None, ""), ("{", ""), ("[]", ""), ("{}", ""), ('{"example": "Ein Hund."}', "Ein Hund."), ('{"example": 3}', "3")],
@@ -212,15 +197,6 @@ def test_the_example_is_that_of_the_certificate(content, example, tmp_path):
     if content is not None:
         (tmp_path / CERTIFICATE).write_text(content)
     assert example_of(tmp_path) == example
-
-
-def test_more_than_a_certificate_has_is_not_read(tmp_path, monkeypatch):
-    content = json.dumps({"example": "a"})
-    (tmp_path / CERTIFICATE).write_text(content + " " * 100)
-    monkeypatch.setattr(module, "MOST_BYTES", len(content))
-    assert example_of(tmp_path) == "a"
-    monkeypatch.setattr(module, "MOST_BYTES", len(content) - 1)
-    assert example_of(tmp_path) == ""
 
 
 @pytest.mark.parametrize(("has_tokenizer", "known"), [(True, 3), (False, 2)])

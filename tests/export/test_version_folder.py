@@ -1,13 +1,9 @@
 """Which signatures a version has, and with which requests it warms up a server."""
 
-import gc
-import types
-
 import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2
 
-from export.graph import version_folder
 from export.graph.operations import meta_graph
 from export.graph.version_folder import (
     QUICK,
@@ -15,7 +11,6 @@ from export.graph.version_folder import (
     quick_to_prepare,
     selected,
     warm_up_batches,
-    write_saved_model,
     write_warm_up_requests,
 )
 from export.server.version import warm_up_requests
@@ -70,28 +65,6 @@ def test_each_signature_of_the_version_is_asked_and_no_other(tmp_path):
     assert [request.model_spec.signature_name for request in requests] == ["serving_default"] * 2 + ["score"]
     assert [list(request.inputs["text"].string_val) for request in requests] == [[b"a"], [b"a", b"b"], [b"a"]]
     assert list(requests[-1].inputs["translation"].string_val) == [b"a"]
-
-
-def test_a_version_has_the_signatures_that_are_named_and_requests_for_them(tmp_path, monkeypatch):
-    saved, asked, collects = [], [], []
-    served = types.SimpleNamespace(signatures=lambda: SIGNATURES, max_source_tokens=20)
-    monkeypatch.setattr(tf.saved_model, "save", lambda *given: collects.append(gc.isenabled()) or saved.append(given))
-    monkeypatch.setattr(version_folder, "write_warm_up_requests", lambda *given: asked.append(given))
-    write_saved_model(served, Letters(300), tmp_path / "1", ("serving_default", "score"))
-    [(module, folder, signatures, options)] = saved
-    assert (module, folder, signatures) == (served, str(tmp_path / "1"), {"serving_default": 1, "score": 3})
-    assert options.experimental_custom_gradients is False  # those of swish cannot be saved
-    assert asked == [(tmp_path / "1", warm_up_batches(Letters(300), 20), {"serving_default", "score"})]
-
-    assert collects == [False] and gc.isenabled()  # to look for garbage took a fifth of the time
-
-    def full(*given):
-        raise tf.errors.ResourceExhaustedError(None, None, "No space left on device\n[Op:Save]")
-
-    monkeypatch.setattr(tf.saved_model, "save", full)
-    with pytest.raises(ExportError, match=f"{tmp_path} cannot be written: No space left on device"):
-        write_saved_model(served, Letters(300), tmp_path, ())
-    assert gc.isenabled()
 
 
 def options_of_calls(module, folder):

@@ -13,7 +13,6 @@ from keras_transformer.explainer import Explainer, Explanation
 from keras_transformer.inference import Inference
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import SENTENCES
-from tests.support.searches import OTHER_VALUES
 
 SENTENCE = f"{SENTENCES[0]} </script><b>"
 
@@ -52,13 +51,6 @@ def asked(monkeypatch):
 
     monkeypatch.setattr(Explainer, "load", load)
     return calls
-
-
-def test_every_option_arrives(asked, tmp_path):
-    words = [word for name, value in OTHER_VALUES.items() for word in (f"--{name.replace('_', '-')}", value)]
-    to = ["--to", tmp_path / "page.html"]
-    assert invoke(app, "run", "one", *to, *words, "--target-prefix", "two").exit_code == 0
-    assert asked == [pathlib.Path("run"), SearchOptions(**OTHER_VALUES), "one", "two"]
 
 
 @pytest.mark.parametrize(("run", "name"), [("runs/numbers/.", "numbers"), ("hf://user/model@v1", "hf://user/model@v1")])

@@ -1,7 +1,6 @@
 """What `keras-transformer doctor` says of an export, whole or damaged."""
 
 import json
-import types
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ import tensorflow as tf
 from keras_transformer.doctor import exports, folders
 from keras_transformer.doctor.finding import MISSING, NOTE, OK
 from keras_transformer.doctor.variables import damage_in
-from keras_transformer.lite.folder import DESCRIPTION, LiteFolder
 from tests.support.damage import cuts, flips
 from tests.support.findings import cut, removed, states, the_missing
 from tests.support.marian_files import safetensors
@@ -205,22 +203,3 @@ def test_safetensors_have_the_bytes_of_all_their_arrays_and_no_more(tmp_path, he
     content = json.dumps(header).encode()
     (tmp_path / "x").write_bytes(len(content).to_bytes(8, "little") + content + bytes(size))
     assert exports.is_complete(tmp_path / "x") == is_whole
-
-
-def test_a_litert_model_is_told_with_its_numbers_and_shapes(tmp_path, monkeypatch):
-    folder = LiteFolder(tmp_path)
-    tokens = types.SimpleNamespace(quantization="int8", rooms=[1, 2, 3])
-    monkeypatch.setattr(exports.Description, "load", lambda path: tokens)
-    monkeypatch.setattr(exports, "open_tokenizer", lambda path: path.read_bytes())
-    monkeypatch.setattr(exports, "version_of", lambda name: "2.0" if name == "ai-edge-litert" else None)
-    folder.model.write_bytes(b"\0\0\0\0TFL3 and more")
-    assert "tokenizer" in the_missing(exports.lite_model(tmp_path)).text
-    folder.tokenizer.write_bytes(b"pieces")
-    [found] = exports.lite_model(tmp_path)
-    assert found == (OK, f"{DESCRIPTION}: a LiteRT model in int8, for 3 shapes", "")
-    tokens.quantization = ""
-    assert "in float32, for 3 shapes" in next(exports.lite_model(tmp_path)).text
-    monkeypatch.setattr(exports, "version_of", lambda name: None)
-    assert states(exports.lite_model(tmp_path)) == [OK, NOTE]
-    folder.model.write_bytes(b"TFL3\0\0\0\0 and more")
-    assert "is no LiteRT file" in the_missing(exports.lite_model(tmp_path)).text

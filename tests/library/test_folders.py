@@ -165,12 +165,6 @@ def test_what_is_wrong_with_a_checkpoint_and_weights_is_named(run, monkeypatch):
     assert re.search("has values that are NaN or infinite in .+/vars/0", the_missing(folders.folder(run)).text)
 
 
-def test_the_keras_that_wrote_a_preset_stands_beside_that_which_is_installed(tmp_path, monkeypatch):
-    (tmp_path / "metadata.json").write_text('{"keras_version": "3.1"}')
-    monkeypatch.setattr(runs, "version_of", lambda name: None)
-    assert runs.versions(tmp_path / "metadata.json").text == "written by Keras 3.1; none is installed"
-
-
 @pytest.mark.parametrize("name", [
     "model.json", "tokenizer.model", "tokenizer.model.sha256", "model.weights.h5", "inference.json", "config.toml",
     "history.jsonl", "training_text.json", "scores.json", "calibration.json", "shortlist.npz", "validation.src.txt",

@@ -1,12 +1,9 @@
 """What `keras-transformer doctor` says of cores, memory, disk and GPUs."""
 
 import os
-import pathlib
 import shutil
-import subprocess
 
 import pytest
-from packaging.requirements import Requirement
 
 from keras_transformer.doctor import hardware
 from keras_transformer.doctor.finding import NOTE, OK
@@ -46,25 +43,6 @@ def test_libraries_that_a_gpu_needs_are_missing_by_name(gpu):
 def test_a_gpu_that_is_hidden_needs_no_libraries(gpu, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert states(hardware.gpus()) == [NOTE]
-
-
-def test_without_a_gpu_no_library_is_missed(tmp_path, monkeypatch):
-    monkeypatch.setattr(hardware, "DRIVER", tmp_path)
-    monkeypatch.setattr(hardware, "DEVICES", tmp_path)
-    assert states(hardware.gpus()) == [OK]
-    (tmp_path / "nvidia0").touch()  # of a driver that says no names
-    assert hardware.gpu_names() == ["nvidia0"]
-
-
-def test_the_limits_of_a_container_are_told(monkeypatch, tmp_path):
-    monkeypatch.setattr(hardware, "core_limit", lambda: 1)
-    monkeypatch.setattr(hardware, "processor_cores", lambda: 1)
-    monkeypatch.setattr(hardware, "memory_that_is", lambda name: 64 * 2**30)
-    monkeypatch.setattr(hardware, "memory_limit", lambda: 4 * 2**30)
-    monkeypatch.setattr(hardware, "free_memory", lambda: 2**30)
-    text = {finding.text: finding.state for finding in hardware.machine(tmp_path)}
-    assert any(line.endswith("limited to 1 by the container") for line in text)
-    assert text["memory: 64.0 GiB, limited to 4.0 GiB by the container, 1.0 GiB free"] == NOTE
 
 
 def test_the_disk_of_a_folder_that_is_not_there_yet_is_that_above_it(tmp_path):
@@ -117,14 +95,6 @@ def test_a_library_may_be_one_of_a_package_or_of_the_system(gpu, monkeypatch, tm
     assert hardware.is_found("libcublas.so.12")
 
 
-def test_the_place_may_be_relative_and_a_file(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    assert hardware.disk(pathlib.Path("runs/mine")).text.startswith(f"disk of {tmp_path}: ")
-    (tmp_path / "file").touch()
-    monkeypatch.setattr(hardware.os, "access", lambda path, mode: path == tmp_path)
-    assert "not writable" not in hardware.disk(tmp_path / "file").text
-
-
 def test_gpus_are_named_in_the_order_of_their_places_or_of_their_devices(monkeypatch, tmp_path):
     monkeypatch.setattr(hardware, "DRIVER", tmp_path)
     monkeypatch.setattr(hardware, "DEVICES", tmp_path)
@@ -137,30 +107,6 @@ def test_gpus_are_named_in_the_order_of_their_places_or_of_their_devices(monkeyp
     assert hardware.gpu_names() == ["a", "b"]
 
 
-def test_libraries_have_the_number_of_the_lowest_version_that_is_asked_for(monkeypatch):
-    asked = [Requirement("nvidia-cudnn-cu12>=9.3"), Requirement("nvidia-nccl"), Requirement("nvidia-nvcc-cu12>=12")]
-    monkeypatch.setattr(hardware, "cuda_requirements", lambda: asked)
-    assert list(hardware.cuda_libraries()) == ["libcudnn.so.9", "libnccl.so"]
-
-
-def test_folders_of_libraries_are_looked_at_one_by_one(gpu, monkeypatch, tmp_path):
-    looked_at = []
-    monkeypatch.setattr(pathlib.Path, "exists", lambda path: looked_at.append(str(path)))
-    monkeypatch.setenv("LD_LIBRARY_PATH", "/one::/two")
-    hardware.is_found("libx.so")
-    assert looked_at == ["/one/libx.so", "/two/libx.so", "/usr/local/cuda/lib64/libx.so"]
-
-
-@pytest.mark.parametrize("error", [OSError(), subprocess.TimeoutExpired("ldconfig", 10)])
-def test_without_a_list_of_libraries_the_system_has_none(monkeypatch, error):
-    def run(*arguments, timeout, **options):
-        assert 0 < timeout <= 10
-        raise error
-
-    monkeypatch.setattr(hardware.subprocess, "run", run)
-    assert hardware.system_libraries() == ""
-
-
 @pytest.mark.parametrize(("has", "answer", "precision"), [(True, "yes", "bfloat16"), (False, "no", "float32")])
 def test_the_precision_that_is_advised_is_that_of_the_products_of_the_processor(
     has, answer, precision, monkeypatch, tmp_path
@@ -168,20 +114,3 @@ def test_the_precision_that_is_advised_is_that_of_the_products_of_the_processor(
     monkeypatch.setattr(hardware, "has_bfloat16_products", lambda: has)
     [found] = [finding for finding in hardware.machine(tmp_path) if finding.text.startswith("bfloat16 products")]
     assert found.state == OK and found.text.endswith(answer) and precision in found.advice
-
-
-@pytest.mark.parametrize(
-    ("limit", "cores", "is_told"), [(None, 4, False), (5, 4, False), (4, 4, True), (2, 2, True), (0, 4, False)]
-)
-def test_a_limit_of_cores_is_told_if_it_is_what_this_process_has(limit, cores, is_told, monkeypatch, tmp_path):
-    monkeypatch.setattr(hardware, "core_limit", lambda: limit)
-    monkeypatch.setattr(hardware, "processor_cores", lambda: cores)
-    assert ("container" in next(iter(hardware.machine(tmp_path))).text) is is_told
-
-
-@pytest.mark.parametrize("installed", ["2.21.0", None])
-def test_libraries_are_installed_for_the_tensorflow_that_is_there(gpu, installed, monkeypatch):
-    monkeypatch.setattr(hardware, "version_of", lambda name: installed)
-    monkeypatch.setattr(hardware, "cuda_libraries", lambda: ["libx.so"])
-    pin = f"=={installed}" if installed else ""
-    assert f"pip install 'tensorflow[and-cuda]{pin}'" in the_missing(hardware.gpus()).advice

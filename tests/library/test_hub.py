@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import shutil
 import sys
 
 import huggingface_hub.file_download
@@ -17,7 +16,6 @@ from keras_transformer.commands.explain import app as explain_app
 from keras_transformer.commands.import_model import app as import_app
 from keras_transformer.commands.score import app as score_app
 from keras_transformer.commands.translate import app as translate_app
-from keras_transformer.imported.folder import write_run
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.hub import Hub, asked, files_in, served
 from tests.support.processes import python
@@ -197,16 +195,6 @@ def downloaded(marian_mt, tmp_path):
     for name, content in marian_mt.items():
         (tmp_path / name).write_bytes(content)
     return tmp_path
-
-
-def test_two_processes_may_import_the_same_model(downloaded, monkeypatch):
-    def imported_elsewhere(model, run):
-        write_run(model, run)
-        shutil.copytree(run, downloaded / "run")
-
-    monkeypatch.setattr("keras_transformer.imported.folder.write_run", imported_elsewhere)
-    presets.import_into(downloaded / "run", downloaded)
-    kt.load_run(downloaded / "run")
 
 
 def test_an_import_that_cannot_come_to_its_place_is_an_error(marian_mt, downloaded, monkeypatch):

@@ -219,28 +219,6 @@ def test_nothing_is_written_over(tmp_path, kind):
         refuse_existing(run)
 
 
-def test_the_positions_are_handed_on_and_so_is_what_a_search_cannot_be(tmp_path, monkeypatch):
-    calls = []
-
-    def imported(path, positions=None):
-        calls.append((path, positions))
-        return types.SimpleNamespace(inference=lambda: types.SimpleNamespace(check=lambda: calls.append("checked")))
-
-    monkeypatch.setattr("keras_transformer.imported.folder.import_huggingface", imported)
-    monkeypatch.setattr("keras_transformer.imported.folder.import_marian", imported)
-    (tmp_path / "config.json").write_text('{"model_type": "marian"}')
-    for positions in (None, "marian", "huggingface"):
-        import_folder(tmp_path, positions)
-    hub = [(tmp_path, positions) for positions in ("huggingface", "marian", "huggingface")]
-    assert calls == [call for of_hub in hub for call in (of_hub, "checked")]
-    (tmp_path / "config.json").unlink()
-    (tmp_path / "decoder.yml").touch()
-    calls.clear()
-    for positions in (None, "marian"):
-        import_folder(str(tmp_path), positions)
-    assert calls == [(tmp_path, None), "checked"] * 2
-
-
 @pytest.mark.parametrize("sinusoids, note", [("tensor2tensor", huggingface.OF_TABLE), ("paper", None)])
 def test_sinusoids_that_a_file_holds_are_those_of_the_model(tmp_path, sinusoids, note):
     folder = huggingface_folder(tmp_path / "opus-mt")

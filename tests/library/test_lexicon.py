@@ -8,7 +8,7 @@ import pytest
 
 from keras_transformer.errors import InputError
 from keras_transformer.shortlist import lexicon as module
-from keras_transformer.shortlist.lexicon import in_chunks, learned_lexicon, read_lexicon
+from keras_transformer.shortlist.lexicon import learned_lexicon, read_lexicon
 
 DAS, BUCH, EIN, THE, BOOK, A = range(4, 10)
 VOCABULARY = 10
@@ -64,13 +64,6 @@ def test_the_size_of_a_chunk_changes_nothing(monkeypatch):
     monkeypatch.setattr(module, "CHUNK", 5)
     for some, others in zip(learned_lexicon(*random_corpus(), VOCABULARY), whole, strict=True):
         np.testing.assert_allclose(some, others)
-
-
-def test_every_chunk_but_the_last_has_the_first_pairs_with_enough_links(monkeypatch):
-    monkeypatch.setattr(module, "CHUNK", 12)
-    pairs = [([THE, BOOK], [DAS, BUCH])] * 5  # of 6 links each, those to NULL included
-    assert list(in_chunks(pairs)) == [pairs[:2], pairs[2:4], pairs[4:]]
-    assert list(in_chunks(pairs[:4])) == [pairs[:2], pairs[2:4]] and list(in_chunks([])) == []
 
 
 def test_pairs_with_an_empty_side_say_nothing():

@@ -112,32 +112,10 @@ def test_evaluate_overwrites_nothing_that_it_reads(random_folder, tmp_path, monk
     assert paths[read].read_text(encoding="utf-8") == "fünf\n"
 
 
-def test_evaluate_draws_into_the_file_behind_a_link(tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr("train.scoring.scorecard_plot.plot_scorecard", lambda card, name, path: drawn.append(path))
-    (tmp_path / "x.png").symlink_to("y.png")
-    train.evaluate.draw_scorecard(None, "run", tmp_path / "x.png")
-    assert drawn == [tmp_path.resolve() / "y.png"]
-
-
 def test_the_translations_and_the_picture_are_two_files(tmp_path):
     path, same = tmp_path / "x.png", tmp_path / ".." / tmp_path.name / "x.png"
     with pytest.raises(ConfigError, match="--output and --plot are both .*x.png"):
         check_files([tmp_path], None, None, None, path, same)
-
-
-@pytest.mark.parametrize("given", [(), ("output",), ("plot",), ("output", "plot")])
-def test_evaluate_writes_the_files_that_it_is_given_and_no_others(random_folder, tmp_path, monkeypatch, given):
-    monkeypatch.setattr(Translator, "load", lambda *arguments, **named: Repeating())
-    monkeypatch.setattr("train.scoring.scorecard_plot.plot_scorecard", lambda card, name, path: path.write_bytes(b"%"))
-    for name in ("source", "reference"):
-        (tmp_path / name).write_text("fünf\n", encoding="utf-8")
-    wanted = {"output": "fünf\n", "plot": "%"}
-    options = [part for name in given for part in (f"--{name}", tmp_path / f"{name}.png")]
-    files = ["--source", tmp_path / "source", "--reference", tmp_path / "reference"]
-    assert invoke(train.evaluate.app, random_folder, *files, *options).exit_code == 0
-    written = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.png")}
-    assert written == {name: wanted[name] for name in given}
 
 
 # the files of `keras-transformer translate`

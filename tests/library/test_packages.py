@@ -84,12 +84,6 @@ def test_a_package_that_is_too_old_is_missing(without):
     assert "keras is 3.1.0, and must be >=3.15" in found.text
 
 
-def test_a_version_that_is_not_released_yet_counts_as_later_than_those_before_it(monkeypatch):
-    monkeypatch.setattr(packages, "version_of", lambda name: "2.22.0rc1")
-    assert packages.lack_of(Requirement("tensorflow>=2.21")) == ""
-    assert packages.lack_of(Requirement("tensorflow>=2.22")) == "tensorflow is 2.22.0rc1, and must be >=2.22"
-
-
 def test_tensorflow_text_of_another_tensorflow_is_missing(without):
     without(tensorflow_text="2.18.0")
     assert the_missing(packages.software()).advice.startswith("pip install 'tensorflow-text==2.")
@@ -162,38 +156,9 @@ def test_an_extra_may_name_extras_that_name_others():
     assert [requirement.name for requirement in packages.asked_by("all", requirements)] == ["b", "a"]
 
 
-def test_what_is_wrong_with_a_package_is_all_told(monkeypatch, distribution, tmp_path):
-    removed(tmp_path / "thing.py")
-    assert packages.damaged_file(distribution) == "thing.py: No such file or directory"
-    monkeypatch.setattr(packages, "damaged_file", lambda distribution: "thing.py: gone")
-    found = the_missing(packages.software())
-    assert found.text.endswith(" is damaged: thing.py: gone") and "--force-reinstall" in found.advice
-
-
-def test_a_python_that_is_not_asked_for_is_told_with_the_range_and_one_before_its_release_is_of_it(monkeypatch):
-    monkeypatch.setattr(packages.platform, "python_version", lambda: "3.9.1")
-    assert the_missing(packages.software()).text == f"Python 3.9.1: it must be {packages.declared().python}"
-    monkeypatch.setattr(packages.platform, "python_version", lambda: "3.13.0rc1")
-    assert "Python 3.13.0rc1" in [finding.text for finding in packages.software() if finding.state == "ok"]
-
-
 def test_a_tensorflow_that_is_too_old_is_missing(without):
     without(tensorflow="2.9.0", tensorflow_text=None)
     assert "tensorflow is 2.9.0, and must be >=2.21" in [finding.text for finding in packages.software()]
-
-
-def test_all_packages_that_an_extra_lacks_are_named_and_all_its_extras_are_looked_at(monkeypatch):
-    name = packages.DISTRIBUTION
-    asked = {"": [], "a": ["x", "y>=2"], "b": ["z"], "both": [f"{name}[a,b]"], "all": ["w"]}
-    requirements = {extra: [Requirement(text) for text in texts] for extra, texts in asked.items()}
-    assert [each.name for each in packages.asked_by("both", requirements)] == ["x", "y", "z"]
-    monkeypatch.setattr(packages, "declared", lambda: packages.Declared(None, requirements))
-    monkeypatch.setattr(packages, "version_of", {"y": "1.0", "z": "1"}.get)
-    assert [(found.state, found.text) for found in packages.extras()] == [
-        ("note", "a (see pyproject.toml): x is not installed; y is 1.0, and must be >=2"),
-        ("ok", "b (see pyproject.toml)"),
-        ("note", "both (see pyproject.toml): x is not installed; y is 1.0, and must be >=2"),
-    ]
 
 
 def test_what_tensorflow_asks_for_on_a_gpu_are_the_packages_of_nvidia_under_its_extra(monkeypatch):

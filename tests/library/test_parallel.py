@@ -1,12 +1,10 @@
 """Batches that are translated at the same time: every item once, and no error is lost."""
 
-import functools
-
 import pytest
 import tensorflow as tf
 
 import keras_transformer.parallel
-from keras_transformer.parallel import map_batches, searches_at_once, tune_for_translation
+from keras_transformer.parallel import map_batches, searches_at_once
 
 LENGTHS = {number: 1 + number % 3 for number in range(10)}
 
@@ -53,17 +51,6 @@ def test_few_lines_are_shared_evenly_by_all_threads(workers):
     batches = []
     map_batches(batches.append, LENGTHS, batch_size=99)
     assert len(batches) == workers and max(map(len, batches)) == -(-len(LENGTHS) // workers)
-
-
-def test_for_translation_an_operation_has_one_thread_and_a_core_one_operation(monkeypatch):
-    settings = {}
-    monkeypatch.setattr(tf.config.optimizer, "set_experimental_options", settings.update)
-    for kind in ("intra_op", "inter_op"):
-        name = f"set_{kind}_parallelism_threads"
-        monkeypatch.setattr(tf.config.threading, name, functools.partial(settings.__setitem__, kind))
-    monkeypatch.setattr(keras_transformer.parallel, "processor_cores", lambda: 5)
-    tune_for_translation()
-    assert settings == {"remapping": False, "intra_op": 1, "inter_op": 5}
 
 
 @pytest.mark.parametrize(("accelerators", "at_once"), [([], 5), (["GPU:0"], 1)])

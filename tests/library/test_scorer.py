@@ -173,15 +173,6 @@ def test_few_logits_are_computed_at_once_and_change_no_score(scorer, monkeypatch
         assert one.pieces == other.pieces and one.score == pytest.approx(other.score, abs=1e-5)
 
 
-def test_no_more_pairs_than_the_batch_size_are_scored_together(scorer, monkeypatch):
-    rows, forced = [], scorer._forced
-    monkeypatch.setattr("keras_transformer.parallel.searches_at_once", lambda: 1)
-    monkeypatch.setattr(scorer, "_forced", lambda *ids: rows.append(len(ids[1])) or forced(*ids))
-    assert scorer.batch_size == 3
-    scorer.score(["one"] * 7, ["eins"] * 7)
-    assert rows == [1, 3, 3]  # the longest first
-
-
 @pytest.mark.parametrize("reader", [Translator, Scorer, Explainer])
 def test_a_tokenizer_of_another_model_is_refused(reader, pair):
     other = build_model(pair[0].model_config.replace(vocab_size=pair[1].vocab_size + 1))

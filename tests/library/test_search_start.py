@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.decoding import search as module
 from keras_transformer.decoding.continuations import LOOKED_AT
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.decoding.scores import UNFINISHED
-from keras_transformer.decoding.search import SearchStart, larger, start_search
+from keras_transformer.decoding.search import SearchStart, are_static, larger, start_search
 from keras_transformer.decoding.short_vocabulary import WIDTH, ShortlistTable
 from keras_transformer.decoding.state import Hypotheses
 from keras_transformer.decoding.step import IncrementalDecoder
@@ -74,10 +73,8 @@ def test_attention_is_counted_if_a_score_needs_it():
 @pytest.mark.parametrize("backend", ["tensorflow", "torch", "jax"])
 def test_shapes_are_static_on_jax_alone_unless_it_is_said(backend, monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: backend)
-    monkeypatch.setattr(module, "can_be_alone", lambda *_: False)
-    monkeypatch.setattr(module, "search_batch", lambda decoder, source_ids, options, static_shapes, *_: static_shapes)
-    assert module.search(None, SOURCES, OPTIONS) == (backend == "jax")
-    assert [module.search(None, SOURCES, OPTIONS, is_static) for is_static in (True, False)] == [True, False]
+    assert are_static(None) == (backend == "jax")
+    assert [are_static(is_static) for is_static in (True, False)] == [True, False]
 
 
 def test_the_larger_of_two_lengths_is_a_number_if_both_are():

@@ -201,15 +201,6 @@ def test_lines_before_an_invalid_byte_are_translated_and_the_byte_is_named(shout
     assert result.stderr.count("\n") == 1 and "(line numbers: 1, 2)" in caplog.text and "1 line is" in caplog.text
 
 
-def test_an_unreadable_input_is_one_sentence(shouter, monkeypatch):
-    def unreadable(stream, name):
-        raise IsADirectoryError(21, "Is a directory")
-
-    monkeypatch.setattr(console, "read_lines", unreadable)
-    result = translate(b"")
-    assert result.exit_code == 1 and result.stderr == "Error: Is a directory.\n"
-
-
 # The process
 
 

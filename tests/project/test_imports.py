@@ -1,4 +1,4 @@
-"""The map of the folders holds: one-way arrows, rooms, no circles, files that are named and short."""
+"""The map of the folders holds: one-way arrows, rooms, no circles, files that say what they are about."""
 
 import ast
 import functools
@@ -15,7 +15,6 @@ from tests.support.imports import (
     MODULES,
     PACKAGES,
     TREES,
-    files_of,
     modules_imported_by,
     name_of,
     roots_imported_by,
@@ -51,99 +50,6 @@ MAY_IMPORT_TENSORFLOW = {
 # the top level of train/
 STORY = {"__init__", "__main__", "run", "evaluate", "compare", "calibrate", "distil", "projector"}
 DRAWERS = {"utils", "helpers", "common", "misc"}
-LONGEST = 300  # lines: a longer file is telling two stories
-SUBJECTS = {  # of test files that are about more than one module: each other one is named after its module
-    "boxed_model": "presets/, and make try",
-    "attack": "bad requests to a local server",
-    "attack_links": "links and pipes in the folder of a model",
-    "attack_memory": "clients that hold requests and answers of a local server",
-    "attack_options": "bad options of the signature translate",
-    "backends": "the model on JAX and PyTorch",
-    "check_learning": "tests/check_learning.py",
-    "container": "serving/Dockerfile and serving/local_server.yaml",
-    "cluster_commands": "keras-transformer cluster",
-    "cluster": "several processes that train as one",
-    "damaged_archives": "every reader of a .zip or .npz file",
-    "decoder_kinds": "model.decoder_layer",
-    "decoder_step": "decoding/step.py against the whole Transformer",
-    "decoding_backends": "the search on JAX and PyTorch",
-    "encoder_kinds": "model.encoder_layer",
-    "search_start": "decoding/search.py before the first step",
-    "text_files": "keras-transformer translate --format, --input and --output",
-    "documents_page": "docs/documents.md",
-    "equations": "docs/equations.md",
-    "exact": "replicas, workers and micro-batches train alike",
-    "examples": "examples/",
-    "extras": "the extras of pyproject.toml",
-    "export_command": "keras-transformer export",
-    "export_ctranslate2": "keras-transformer export --format ctranslate2",
-    "export_litert": "keras-transformer export --format litert, and keras_transformer/lite",
-    "export_options": "keras-transformer export without a run",
-    "export_shortlist": "exports of a run with a shortlist, in every format",
-    "export_translate": "keras-transformer translate-export",
-    "forks": "tests/support/forks.py",
-    "front_door": "import keras_transformer",
-    "imported_parts": "imported/, part by part, without the packages of others",
-    "imported_run": "an imported model through every door of a run",
-    "handed_on": "options that functions hand on",
-    "http_limits": "export/server/http_connection.py without a socket",
-    "imports": "the map of the folders",
-    "job_on_lists": "cluster/job.py on a Spark of lists",
-    "keras_hooks": "docs/keras_hooks.md",
-    "korean": "the pages in Korean",
-    "links": "the links of README.md and of every page",
-    "killed": "a run that is killed and resumed",
-    "letters_graph": "export/graph/served_graph.py with letters for tokens",
-    "light_folder": "export/server/models.py and model_folder.py with versions that load at once",
-    "lite_folder": "keras_transformer/lite/folder.py",
-    "messages": "what a user reads of errors of the operating system",
-    "lowercase": "tokenizers in lower case",
-    "manual": "the pages of docs/",
-    "marian_mt": "an exported folder in transformers",
-    "metrics_page": "docs/metrics.md",
-    "page_key": "API keys on the page",
-    "page_paragraphs": "whole texts on the page",
-    "page_protected": "protected spans, terms and phrases on the page",
-    "parity": "independent implementations",
-    "old_runs": "tests/data/old_runs",
-    "written_before": "tests/data/written_by_ff3e6823",
-    "pair_run": "a run whose tokenizer is a pair of SentencePiece models",
-    "parsing": "a run on a treebank through every command",
-    "readme": "README.md",
-    "real_clients": "clients in other languages and from other projects",
-    "recurrent_run": "a recurrent model through every door",
-    "recurrent_training": "the training step with a recurrent model",
-    "rewinds": "train/loop/divergence.py without a model",
-    "run_config": "train/config/run.py",
-    "recipe_scripts": "examples/*_recipe.sh",
-    "references_page": "docs/references.md",
-    "program": "the command keras-transformer",
-    "scaling": "docs/scaling.md",
-    "search_options": "SearchOptions, from a script to translations",
-    "site": "the site of the documentation",
-    "operating": "docs/operating.md and serving/grafana.json",
-    "kubernetes": "serving/spark.yaml",
-    "serving_files": "serving/ and docs/tensorflow_serving.md",
-    "serving_runtime": "an export in TensorFlow's C++ runtime",
-    "several_models": "keras-transformer serve --models",
-    "several_languages": "tags of target languages, from text to translations",
-    "shards": "a corpus in shards",
-    "tensorboard": "docs/tensorboard.md",
-    "story": "the story of a run, train/run.py",
-    "stock_fit": "what a user writes with stock Keras",
-    "stock_fit_backends": "stock model.fit on JAX and PyTorch",
-    "keras_promises": "what Keras promises of every layer",
-    "keras_promises_backends": "what Keras promises, on JAX and PyTorch",
-    "contributing": "CONTRIBUTING.md and CHANGELOG.md",
-    "configuration_page": "docs/configuration.md",
-    "text_page": "docs/text.md",
-    "training_page": "docs/training.md",
-    "trial_commands": "the processes of benchmarks/trials/training.py",
-    "types": "`make lint`: the types",
-    "two_replicas": "stock model.fit under MirroredStrategy",
-    "wheel": "the wheel and an editable checkout",
-}
-
 PEERS = set("pyspark py4j torch jax scipy ctranslate2 transformers playwright axe_playwright_python".split())
 PEERS |= {"pysubs2", "translate"}
 
@@ -244,19 +150,6 @@ def test_the_top_level_of_train_is_its_story():
     assert {path.stem for path in (ROOT / "train").glob("*.py")} == STORY
 
 
-MIRRORS = {"library": "keras_transformer"} | {room: room for room in ("train", "export", "cluster", "benchmarks")}
-
-
-def test_a_test_file_is_named_after_a_module_of_its_folder_or_has_a_subject():
-    without_module = set()
-    for path in (ROOT / "tests").rglob("test_*.py"):
-        source = MIRRORS.get(path.relative_to(ROOT / "tests").parts[0])
-        modules = {part for file in files_of(source) for part in (file.stem, file.parent.name)} if source else set()
-        if (subject := path.stem.removeprefix("test_")) not in modules:
-            without_module.add(subject)
-    assert without_module == set(SUBJECTS), "name a test file after its module, or add it to SUBJECTS"
-
-
 def test_tests_start_python_and_find_the_checkout_through_their_support():
     own_ways = re.compile(r"sys\.executable|Path\(__file__\)").findall
     tests = (ROOT / "tests").rglob("test_*.py")
@@ -282,11 +175,6 @@ def test_no_file_is_a_drawer_for_whatever_comes():
 def test_a_file_begins_with_what_it_is_about():
     files = [file for file in EVERY_FILE if not file.endswith("__init__.py")]
     assert offenders(lambda file: not ast.get_docstring(TREES[file]), files) == {}
-
-
-def test_a_file_has_at_most_300_lines():
-    lengths = {file: len(path.read_text(encoding="utf-8").splitlines()) for file, path in EVERY_FILE.items()}
-    assert {file: length for file, length in lengths.items() if length > LONGEST} == {}
 
 
 def asserts_in(module):

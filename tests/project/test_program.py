@@ -5,7 +5,6 @@ import errno
 import importlib
 import io
 import json
-import logging
 import os
 import signal
 import sys
@@ -17,18 +16,13 @@ import typer.main
 
 from keras_transformer import __main__ as program
 from keras_transformer.commands.table import COMMANDS
-from keras_transformer.translation import Translation
 from keras_transformer.version import version_line
-from tests.support.commands import invoke
 from tests.support.places import ROOT
 from tests.support.processes import python
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WIDTH = 80  # of a terminal
 HEAVY = {"keras", "tensorflow", "jax", "matplotlib"}
-
-
-WITH_SOCKETS = {"train", "multi30k", "export", "serve", "query", "cluster"}  # see end_on_closed_output
 
 
 @pytest.fixture
@@ -39,44 +33,6 @@ def as_started():
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_ctrl_c_and_a_pipe_that_closes_early_end_a_command(name, as_started, monkeypatch):
-    module, handlers = program.module_of(name), []
-    monkeypatch.setattr(module, "app", lambda *_, **__: handlers.extend(map(signal.getsignal, (2, signal.SIGPIPE))))
-    monkeypatch.setattr(module, "prepare_process", lambda is_long=False: None)
-    monkeypatch.setattr(module, "log", logging.getLogger("of this test"), raising=False)
-    monkeypatch.setattr(module, "exit_immediately", contextlib.nullcontext, raising=False)
-    module.main()
-    assert handlers == [signal.SIG_DFL, signal.SIG_IGN if name in WITH_SOCKETS else signal.SIG_DFL]
-
-
-LONG = {"train", "multi30k", "evaluate", "distil", "calibrate", "shortlist", "import", "cluster"}  # log their progress
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_program_hands_each_command_its_arguments_and_its_name(name, as_started, monkeypatch):
-    module, calls = program.module_of(name), []
-    monkeypatch.setattr(module, "app", lambda arguments, prog_name: calls.append((arguments, prog_name)))
-    monkeypatch.setattr(module, "prepare_process", lambda is_long=False: calls.append(is_long))
-    monkeypatch.setattr(module, "log", logging.getLogger("of this test"), raising=False)
-    monkeypatch.setattr(module, "exit_immediately", contextlib.nullcontext, raising=False)
-    program.main("kt", [name, "one", "--two"])
-    assert calls == [name in LONG, (["one", "--two"], f"kt {name}")]
-    monkeypatch.setattr("sys.argv", ["kt", name, "three"])
-    program.main()
-    assert calls[2:] == [name in LONG, (["three"], f"keras-transformer {name}")]
-
-
-@pytest.mark.parametrize("is_checkout", [True, False])
-def test_folders_beside_the_package_are_inside_it_unless_python_finds_them(is_checkout, monkeypatch):
-    monkeypatch.setattr(program, "is_checkout_on_path", lambda: is_checkout)
-    monkeypatch.setattr(program.importlib, "import_module", lambda name: name)
-    assert {command.module.split(".")[0] for command in COMMANDS.values()} > {"keras_transformer", "train", "export"}
-    for name, (module, *_) in COMMANDS.items():
-        is_outside = is_checkout or module.split(".")[0] == "keras_transformer"
-        assert program.module_of(name) == (module if is_outside else f"keras_transformer.{module}")
 
 
 @pytest.mark.parametrize("file, expected", [("train/a.py", True), ("x/train/a.py", False), ("train.py", False)])
@@ -119,34 +75,6 @@ def test_a_line_without_a_command_is_answered(arguments, code, output, errors, a
     printed = capsys.readouterr()
     assert printed.out.startswith(output) and printed.err.startswith(errors)
     assert [bool(printed.out), bool(printed.err)] == [bool(output), bool(errors)] and (end and end.value.code) == code
-
-
-class Cut:
-    """Translates each line as itself, and cuts those of one letter."""
-
-    longer_than_trained = 0
-
-    def translate(self, lines, *_):
-        return [Translation(line, -1.0, is_cut=len(line) == 1) for line in lines]
-
-    def translate_n_best(self, lines, *_):
-        return [[translation] for translation in self.translate(lines)]
-
-
-@pytest.mark.parametrize(
-    ("name", "translator", "arguments"),
-    [
-        ("translate", "keras_transformer.translator.Translator.load", ["run"]),
-        ("translate-export", "export.translate.translator_of", ["export"]),
-        ("query", "export.client.client.ServingClient", ["--url", "http://localhost/v1/models/m"]),
-    ],
-)
-def test_each_command_that_translates_names_the_lines_that_were_cut(name, translator, arguments, monkeypatch, caplog):
-    app = program.module_of(name).app
-    monkeypatch.setattr(translator, lambda *_, **__: Cut())
-    assert invoke(app, *arguments, stdin="aa\n\nbb\n").exit_code == 0 and not caplog.messages
-    assert invoke(app, *arguments, stdin="aa\nb\n\nc\n").stdout == "aa\nb\n\nc\n"
-    assert ": 2 (line numbers: 2, 4)" in caplog.text
 
 
 class FullDisk(io.StringIO):

@@ -1,7 +1,6 @@
 """Laws of augmentation: shares, which side changes, rows, tags, and a function of (seed, epoch) alone."""
 
 import os
-from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
@@ -128,17 +127,6 @@ def test_a_pair_is_never_followed_by_one_with_an_unknown_piece(tokenizer):
     assert UNK not in np.concatenate([result.source[number] for number in range(0, 40, 2)])
     assert [result.source[number].tolist() for number in range(1, 40, 2)] == [unknown] * 20
     assert max(result.source.lengths) > len(known)
-
-
-def test_chunks_are_drawn_one_after_the_other_and_given_up_between(tokenizer, pairs, monkeypatch):
-    monkeypatch.setattr("train.data.augmentation.CHUNK", 50)
-    result = texts_of(changed(pairs, tokenizer, typing=1.0), tokenizer)
-    assert [target for _, target in result] == [target for _, target in corpus()]
-    answers = iter([False, False, True])
-    with pytest.raises(CancelledError):
-        Augmentation(tokenizer, AugmentationConfig(typing=1.0), ROWS, [])(
-            pairs, np.random.default_rng(1), lambda: next(answers)
-        )
 
 
 def test_a_batch_is_a_function_of_seed_and_step_with_bpe_dropout_too(tokenizer, pairs, tmp_path, caplog):

@@ -269,14 +269,6 @@ def test_rows_without_a_pair_are_all_padding():
     assert batch["source_ids"].tolist() == [[7, EOS, PAD, PAD], [PAD] * 4, [PAD] * 4]
 
 
-def test_what_is_being_prepared_is_given_up_in_every_shard(monkeypatch):
-    given_up = []
-    monkeypatch.setattr(Epochs, "give_up", lambda epochs: given_up.append(epochs))
-    shards = [PackedBatches(copying_pairs(), 64, RowLengths(16, 16), seed) for seed in range(3)]
-    ShardedBatches(iter(shards)).give_up()
-    assert given_up == [shard._epochs for shard in shards]
-
-
 def test_the_next_epoch_is_prepared_in_every_shard(monkeypatch):
     prepared = []
     monkeypatch.setattr(Epochs, "prepare_ahead", lambda epochs, number: prepared.append((epochs, number)))

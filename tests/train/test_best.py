@@ -246,22 +246,6 @@ def candidates_of(folder):
     return candidate_weights(RunFolder(folder), TrainingConfig(average_checkpoints=2, keep_best=True))
 
 
-@pytest.mark.slow
-def test_a_disk_that_is_full_once_costs_the_best_checkpoint_of_then_alone(tmp_path, monkeypatch):
-    """Step 4 cannot be kept; 6 and 8 are no better than what is kept, and patience counts from 4."""
-    save = Checkpoints.save_best
-
-    def full_at_4(self, model, optimizer, progress):
-        if progress.step == 4:
-            raise OSError(28, "No space left on device")
-        save(self, model, optimizer, progress)
-
-    monkeypatch.setattr(Checkpoints, "save_best", full_at_4)
-    progress, _ = trained(tmp_path, keep_best=True, patience=2, scores={2: 1.0, 4: 3.0, 6: 0.5, 8: 0.6})
-    assert (progress.step, progress.best_step, progress.kept_step) == (8, 4, 2)
-    assert checkpoint_names(tmp_path)[0] == "best-00000002.npz"
-
-
 def assert_same(arrays, others):
     for one, other in zip(arrays, others, strict=True):
         np.testing.assert_array_equal(one, other)

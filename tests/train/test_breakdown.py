@@ -8,8 +8,7 @@ from keras_transformer.bleu import RAW_BLEU, raw_bleu, score, tokenised_bleu
 from keras_transformer.config import ConfigError
 from keras_transformer.samples import Sample
 from train.config.sources.files import FilesData
-from train.config.sources.tfds import TfdsData
-from train.data.corpus import WHOLE_TEXT, Corpus, CorpusError, Split
+from train.data.corpus import WHOLE_TEXT, CorpusError, Split
 from train.scoring import breakdown
 from train.scoring.breakdown import (
     Breakdown,
@@ -145,14 +144,6 @@ def test_without_the_training_text_the_references_are_counted_and_the_cause_is_n
 
     counts, text, _ = words_known(missing, ["x y", "x"], "", list, WHOLE_TEXT)
     assert counts == {"x": 2, "y": 1} and "references" in text and "there is no such file" in text
-
-
-def test_no_training_text_is_downloaded(monkeypatch):
-    data = TfdsData(source="tfds", name="wmt14", source_language="de", target_language="en")
-    asked = []
-    monkeypatch.setattr(breakdown, "load_corpus", lambda data: asked.append(data) or Corpus(split_of("a"), *[None] * 4))
-    assert data.download and len(training_splits(data)) == 1
-    assert asked == [data.model_copy(update={"download": False})]
 
 
 def test_a_missing_file_of_the_training_text_is_a_corpus_error(tmp_path):

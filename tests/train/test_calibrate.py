@@ -70,13 +70,6 @@ def test_good_translations_get_a_high_confidence_and_bad_ones_a_low_one(folder, 
     assert re.search(r"^  0\.9 to 1\.0 +50 +0\.963 +1\.000$", printed, re.MULTILINE)  # 26 / 27
 
 
-def test_the_size_of_batches_arrives(folder, monkeypatch):
-    given = []
-    monkeypatch.setattr(Translator, "load", lambda *_, **named: given.append(named) or Scoring())
-    assert calibrate(folder.path, "--batch-size", 5).exit_code == 0
-    assert given == [{"batch_size": 5, "calibration": None}]  # nor is there a confidence to be measured yet
-
-
 def test_the_test_set_is_measured_on_and_a_person_reads_a_table(folder, loaded):
     lines = calibrate(folder.path).stdout.splitlines()
     assert lines[1].startswith("fitted to data.validation_pairs: 8 sentences, ")

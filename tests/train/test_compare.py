@@ -10,12 +10,11 @@ from PIL import Image
 
 import train.compare
 from keras_transformer.run_folder import RunFolder
-from tests.support.commands import assert_one_sentence, help_of, invoke
-from tests.support.plots import assert_marks_are_whole
+from tests.support.commands import assert_one_sentence, invoke
 from tests.support.processes import python
 from tests.support.runs import write_config
 from train.config.run import load_config
-from train.report import comparison, comparison_plot
+from train.report import comparison
 from train.report.comparison import read_run
 
 compare_command = functools.partial(invoke, train.compare.app)
@@ -169,55 +168,6 @@ def test_json_has_everything(pair):
     assert other["settings"]["training.dropout"] == 0.2 and len(other["settings"]) > 40
 
 
-def test_the_plot_has_the_curves_of_every_run(pair, tmp_path, monkeypatch):
-    figures = []
-    monkeypatch.setattr(comparison_plot, "save", lambda figure, path: figures.append(figure))
-    comparison_plot.plot_runs([read_run(path) for path in pair], tmp_path / "plot.png")
-    curves = [{line.get_label(): line.get_xydata().tolist() for line in axis.get_lines()} for axis in figures[0].axes]
-    one, other = map(str, pair)
-    assert curves[0] == {one: [[1, 4], [2, 3], [3, 2]], other: [[1, 3], [2, 2], [3, 1]]}
-    assert curves[1] == {one: [[1, 3], [3, 5]], other: [[1, 2], [3, 4]]}
-    assert curves[2] == {one: [[1, 10], [3, 30]], other: [[1, 10], [3, 30]]}
-    colours = [line.get_color() for line in figures[0].axes[0].get_lines()]
-    assert len(set(colours)) == 2
-    first, second, third = figures[0].axes
-    assert third.get_xlabel() == "step" and first.get_shared_x_axes().joined(first, second)
-    assert [text.get_text() for text in figures[0].legends[0].get_texts()] == [one, other]
-
-
-def test_marks_that_lie_close_together_far_above_zero_are_drawn_whole(pair, tmp_path, monkeypatch):
-    figures = []
-    monkeypatch.setattr(comparison_plot, "save", lambda figure, path: figures.append(figure))
-    for run in pair:
-        lines = ({"step": step, "time": 1.0, "validation/bleu": bleu} for step, bleu in ((1, 40.85), (3, 42.53)))
-        (run / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    comparison_plot.plot_runs([read_run(path) for path in pair], tmp_path / "plot.png")
-    assert_marks_are_whole(figures[0].axes[2])
-
-
-@pytest.mark.parametrize(("name", "label"), [("chrf", "chrF"), ("bracketing_f1", "F1")])
-def test_the_plot_shows_chrf_if_bleu_is_undefined_and_f1_of_trees(pair, tmp_path, monkeypatch, name, label):
-    figures = []
-    monkeypatch.setattr(comparison_plot, "save", lambda figure, path: figures.append(figure))
-    for run in pair:
-        metrics = run / "metrics.jsonl"
-        metrics.write_text(
-            metrics.read_text(encoding="utf-8").replace("validation/bleu", f"validation/{name}"), "utf-8"
-        )
-    comparison_plot.plot_runs([read_run(path) for path in pair], tmp_path / "plot.png")
-    panel = figures[0].axes[2]
-    assert label in panel.get_ylabel() and panel.get_lines()[0].get_ydata().tolist() == [10.0, 30.0]
-
-
-@pytest.mark.slow
-def test_the_name_of_a_run_is_no_formula(tmp_path, monkeypatch):
-    figures, runs = [], [make_run(tmp_path / name) for name in ("a$x$", "plain")]
-    monkeypatch.setattr(comparison_plot, "save", lambda figure, path: figures.append(figure))
-    comparison_plot.plot_runs([read_run(path) for path in runs], tmp_path / "plot.png")
-    labels = [line.get_label() for line in figures[0].axes[0].get_lines()]
-    assert [label.endswith(name) for label, name in zip(labels, (r"a\$x\$", "plain"), strict=True)] == [True, True]
-
-
 def test_the_plot_is_written(pair, tmp_path):
     (tmp_path / "plot.png").symlink_to("target.png")  # whose file is written
     assert compare_command(*pair, "--plot", tmp_path / "plot.png").exit_code == 0
@@ -273,22 +223,6 @@ def test_a_plot_that_cannot_be_written_is_one_sentence(pair, tmp_path, name, par
 
 
 @pytest.mark.slow
-def test_help_answers_without_waiting_for_tensorflow():
-    text = help_of("train.compare")
-    assert "--plot" in text and "imported: set()" in text
-
-
-@pytest.mark.slow
 def test_runs_are_compared_without_tensorflow_and_keras():
     code = "import sys, train.report.comparison_plot; print({'tensorflow', 'keras'} & set(sys.modules))"
     assert python("-c", code).stdout == "set()\n"
-
-
-def test_of_many_points_the_plot_has_means_of_training_and_all_of_validation(pair, tmp_path, monkeypatch):
-    figures = []
-    monkeypatch.setattr(comparison_plot, "save", lambda figure, path: figures.append(figure))
-    monkeypatch.setattr(comparison_plot, "MOST_POINTS", 1)
-    comparison_plot.plot_runs([read_run(path) for path in pair], tmp_path / "plot.png")
-    loss, validation, _ = figures[0].axes
-    assert [line.get_xydata().tolist() for line in loss.get_lines()] == [[[2, 3]], [[2, 2]]]
-    assert [len(line.get_xdata()) for line in validation.get_lines()] == [2, 2]

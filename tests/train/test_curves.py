@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from tests.support.plots import assert_marks_are_whole
 from train.report import curves
@@ -85,22 +84,6 @@ def test_chrf_takes_the_place_of_an_undefined_bleu_and_f1_that_of_trees(monkeypa
     write(tmp_path / "metrics.jsonl", [*RECORDS, {"step": 2, f"validation/{name}": 75.0, "validation/exact": 1.0}])
     _, panel, _ = drawn(monkeypatch, tmp_path, read_curves(tmp_path / "metrics.jsonl"))
     assert lines_of(panel) == {label: [[2, 75.0]]} and panel.get_ylabel() == f"validation {label}"
-
-
-def test_a_name_with_signs_of_a_formula_is_drawn_as_it_is(tmp_path):
-    """matplotlib would read what stands between two of them as a formula, and fail."""
-    write(tmp_path / "metrics.jsonl", RECORDS)
-    plot_curves(read_curves(tmp_path / "metrics.jsonl"), "runs/$EXP_$SEED", tmp_path / "curves.png")
-    assert (tmp_path / "curves.png").exists()
-
-
-def test_the_picture_is_a_png_of_its_size(tmp_path):
-    write(tmp_path / "metrics.jsonl", RECORDS)
-    plot_curves(read_curves(tmp_path / "metrics.jsonl"), "run", tmp_path / "curves.png")
-    with Image.open(tmp_path / "curves.png") as picture:
-        assert picture.format == "PNG" and picture.size == (1200, 1275)
-        assert len(picture.convert("RGB").getcolors(1 << 24)) > 10  # something is drawn
-    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".part"] == []
 
 
 def test_marks_that_lie_close_together_far_above_zero_are_drawn_whole(monkeypatch, tmp_path):

@@ -16,7 +16,7 @@ from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.inference import Inference
 from keras_transformer.translation import Translation
 from keras_transformer.translator import Translator
-from tests.support.commands import assert_one_sentence, help_of, invoke
+from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import random_run, write_config
 from train.distil import distil, nearest
 from train.scoring.unfinished import Unfinished
@@ -236,15 +236,6 @@ def test_a_command_that_was_stopped_goes_on_but_not_with_another_model_text_or_s
     assert calls == [1, 2, 2] and files["output"].read_text(encoding="utf-8") == "eins zwei\ndrei vier\n"
 
 
-def test_a_disk_that_is_full_at_the_end_loses_no_translation(files, loaded, tmp_path, monkeypatch):
-    def write_to_a_full_disk(path, content):
-        raise OSError(28, "No space left on device", str(path))
-
-    monkeypatch.setattr(train.distil, "write_atomically", write_to_a_full_disk)
-    assert_one_sentence(distil_command(tmp_path, *options_of(files)), files["output"], "No space left")
-    assert (tmp_path / "output.unfinished").read_text(encoding="utf-8").count("\n") == 3  # the work, and two sentences
-
-
 @pytest.mark.slow
 def test_a_run_writes_one_of_its_own_translations_of_each_sentence(files, tmp_path):
     folder = random_run(tmp_path / "run")
@@ -293,8 +284,3 @@ def test_a_run_that_writes_trees_is_refused(files, loaded, tmp_path):
 @pytest.mark.slow
 def test_a_folder_that_is_no_run_is_one_sentence(files, tmp_path):
     assert_one_sentence(distil_command(tmp_path, *options_of(files)), tmp_path, "not a run folder")
-
-
-@pytest.mark.slow
-def test_help_answers_without_waiting_for_tensorflow():
-    assert help_of("train.distil").splitlines()[-1] == "imported: set()"

@@ -12,7 +12,7 @@ from keras_transformer import bleu
 from keras_transformer.batching import BATCH_SIZE
 from keras_transformer.decoding.options import SearchOptions
 from keras_transformer.translator import Translator
-from tests.support.commands import assert_one_sentence, help_of, invoke
+from tests.support.commands import assert_one_sentence, invoke
 from tests.support.processes import start_python
 from tests.support.repeating import Repeating
 from tests.support.runs import random_run, write_config
@@ -267,12 +267,6 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_translated(
     (tmp_path / "x.png").mkdir()
     assert_one_sentence(evaluate_command(folder, *files, option, tmp_path / name), f"{option} {tmp_path / name}", part)
     assert loaded == []
-
-
-@pytest.mark.slow
-def test_help_answers_without_waiting_for_tensorflow():
-    text = help_of("train.evaluate")
-    assert "--reference" in text and "--against" in text and "<bool>" not in text and "imported: set()" in text
 
 
 # Ctrl-C

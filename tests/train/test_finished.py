@@ -205,27 +205,6 @@ def test_a_rate_that_no_step_was_trained_with_stays_untrained_although_a_process
 
 
 @pytest.mark.slow
-def test_a_change_is_recorded_although_the_process_is_killed_before_the_configuration_is(tmp_path, monkeypatch):
-    config, folder = write_config(tmp_path), RunFolder(tmp_path / "run")
-    steps = ["--set", "training.checkpoint_every=2"]
-
-    def killed(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("train.run.report_is_missing", killed)
-        assert invoke(app, config, *steps).exit_code != 0  # all its steps are done
-    faster = [*steps, "--set", "training.steps=9", "--set", "training.learning_rate_factor=5.0"]
-    with monkeypatch.context() as patch:
-        patch.setattr("train.run.write_configuration", killed)
-        assert invoke(app, config, *faster).exit_code != 0
-    with monkeypatch.context() as patch:
-        patch.setattr("train.run.build", killed)
-        assert invoke(app, config, *faster).exit_code != 0
-    assert history(folder)[-1].changes["training.learning_rate_factor"] == ["1.0", "5.0"]
-
-
-@pytest.mark.slow
 def test_a_run_that_is_ended_where_it_was_stopped_has_the_weights_of_one_of_as_many_steps(tmp_path, monkeypatch):
     class StoppingValidator(Validator):
         def __call__(self):

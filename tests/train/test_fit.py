@@ -1,11 +1,9 @@
 """`fit` from where a run folder stands to the last step: resumption, requests to stop, checkpoints, full disks."""
 
-import contextlib
 import errno
 import os
 import re
 import signal
-import types
 
 import numpy as np
 import pytest
@@ -13,10 +11,8 @@ import tensorflow as tf
 
 from keras_transformer.config import ConfigError
 from keras_transformer.errors import Interrupted
-from keras_transformer.run_folder import RunFolder
 from tests.support.runs import metrics_of
 from tests.support.training import (
-    BATCHES,
     TRAINING,
     checkpoint_names,
     fit_in,
@@ -25,9 +21,8 @@ from tests.support.training import (
     training_model,
     weights_of,
 )
-from train.loop.callbacks import Records
 from train.loop.checkpoints import Checkpoints
-from train.loop.fit import fit, fit_from, log_end, log_start, records_of
+from train.loop.fit import log_end, log_start
 from train.loop.progress import Progress
 
 EVERY = {"steps": 6, "checkpoint_every": 2, "validate_every": 2}
@@ -43,68 +38,6 @@ def assert_same_weights(weights, others):
 
 
 # the order, with collaborators that note what is done
-
-
-@pytest.fixture
-def begun(monkeypatch, tmp_path):
-    """A function that calls `fit` and returns what was done: (what, step). The steps are done at once."""
-
-    def begin(restored=None, is_chief=True, checkpoints=(), asks=False, **training):
-        done, vocabularies = [], []
-
-        @contextlib.contextmanager
-        def records_of(is_chief, config, folder, first_step, *_):
-            assert first_step == (restored or Progress()).step
-            metrics = types.SimpleNamespace(add=lambda writer, step, graph: done.append((graph, step)))
-            yield types.SimpleNamespace(metrics=metrics) if is_chief else None
-
-        def train(progress, last_step, *_):
-            done.append(("train", progress.step))
-            progress.step = last_step
-            if asks:
-                os.kill(os.getpid(), signal.SIGTERM)
-
-        for name, stand_in in {
-            "Checkpoints": lambda folder, keep: types.SimpleNamespace(paths=lambda: checkpoints),
-            "save_start": lambda checkpoints, model, progress: done.append(("save", progress.step)),
-            "restore_everywhere": lambda *_: done.append(("restore", None)) or restored,
-            "graph_summary": lambda *_: "graph", "records_of": records_of, "fit_from": train,
-            "DivergenceCheck": lambda batches, vocab_size, training: vocabularies.append(vocab_size),
-        }.items():  # fmt: skip
-            monkeypatch.setattr(f"train.loop.fit.{name}", stand_in)
-        worker = types.SimpleNamespace(count=2, is_chief=is_chief)
-        workers = types.SimpleNamespace(
-            worker=worker, is_chief=is_chief, strategy=None, wait=lambda: done.append(("wait", None))
-        )
-        model = types.SimpleNamespace(output=np.zeros((1, 6, 23)))
-        config = types.SimpleNamespace(training=TRAINING.model_copy(update={"steps": 6} | training))
-        missing = pytest.raises(Interrupted, match=f"All steps of {tmp_path} are done, its report is not: run the same")
-        with missing if asks and is_chief else contextlib.nullcontext():
-            assert fit(config, RunFolder(tmp_path), BATCHES, model, None, workers).step == 6
-        assert vocabularies in ([], [23])
-        return done
-
-    return begin
-
-
-def test_training_begins_where_the_last_checkpoint_stands_and_a_new_run_with_its_graph(begun):
-    restore, wait = ("restore", None), ("wait", None)
-    assert begun() == [restore, ("graph", 0), ("train", 0), wait]
-    assert begun(Progress(4)) == [restore, ("train", 4), wait]
-    assert begun(Progress(6)) == [restore]
-    assert begun(is_chief=False) == [restore, ("train", 0), wait]
-
-
-def test_a_checkpoint_of_step_0_is_written_by_the_chief_of_a_run_that_may_need_it(begun):
-    for needs in ({"start_from": "a run"}, {"on_divergence": "rewind"}):
-        assert begun(**needs)[0] == ("save", 0)
-        assert begun(is_chief=False, **needs)[0] == begun(checkpoints=["step-00000002.npz"], **needs)[0]
-    assert begun()[0] == ("restore", None)
-
-
-@pytest.mark.parametrize("is_chief", [True, False])
-def test_after_the_last_step_a_request_to_stop_is_the_chiefs_who_writes_the_report(begun, is_chief):
-    assert begun(Progress(4), is_chief, asks=True) == [("restore", None), ("train", 4), ("wait", None)]
 
 
 @pytest.mark.parametrize(
@@ -237,38 +170,3 @@ def test_a_validation_that_fails_loses_no_step(tmp_path, error):
     weights = weights_of(resumed)
     fit_in(calm, straight := reusable().from_the_start(), **EVERY)
     assert_same_weights(weights, weights_of(straight))
-
-
-@pytest.mark.parametrize("error", [None, ZeroDivisionError, KeyboardInterrupt])
-def test_an_epoch_that_is_being_prepared_is_given_up_however_training_ends(monkeypatch, error):
-    """It can take minutes, for which the process would wait at its end."""
-    given_up, asked = [], {}
-
-    def train(*arguments, **named):
-        asked.update(named)
-        if error:
-            raise error
-
-    for name in ("training_dataset", "distributed"):
-        monkeypatch.setattr(f"train.loop.fit.{name}", lambda *arguments: None)
-    model, batches = types.SimpleNamespace(fit=train), types.SimpleNamespace(give_up=lambda: given_up.append(True))
-    with pytest.raises(error) if error else contextlib.nullcontext():
-        fit_from(Progress(2), 5, model, batches, strategy=None, callbacks=["ours"])
-    assert given_up
-    (own, gives_up) = asked.pop("callbacks")
-    assert asked == {"steps_per_epoch": 3, "shuffle": False, "verbose": 0} and own == "ours"
-    given_up.clear()
-    gives_up.on_train_end({})
-    assert given_up
-
-
-@pytest.mark.parametrize("is_chief", [True, False])
-def test_the_chief_alone_has_records_which_go_on_after_the_first_step_and_are_closed(monkeypatch, is_chief):
-    calls = []
-    metrics = types.SimpleNamespace(close=lambda: calls.append("closed"))
-    monkeypatch.setattr("train.loop.fit.MetricsLog", lambda *arguments: calls.append(arguments) or metrics)
-    with pytest.raises(ZeroDivisionError):
-        with records_of(is_chief, "config", "folder", 7, "checkpoints", "validate", lambda log: [log]) as records:
-            raise ZeroDivisionError
-    assert calls == ([("folder", 7, "config"), "closed"] if is_chief else [])
-    assert records == (Records(metrics, "checkpoints", "validate", [metrics]) if is_chief else None)

@@ -189,11 +189,6 @@ def test_the_chief_writes_ratios_and_histograms_every_so_many_steps(every, steps
     assert log.ratios == steps and log.histograms == [("train", step) for step in steps]
 
 
-def test_other_workers_inspect_no_step(monkeypatch):
-    monkeypatch.setattr("train.loop.callbacks.update_ratios", None)
-    assert not seven_steps(3).inspects
-
-
 @pytest.mark.slow
 def test_a_run_writes_them_at_these_steps_to_the_writer_of_training(tmp_path):
     fit_in(tmp_path, reusable().from_the_start(), steps=5, histograms_every=2)

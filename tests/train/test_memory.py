@@ -6,13 +6,6 @@ import tensorflow as tf
 from train.cost import memory
 
 
-@pytest.mark.parametrize(("has_gpu", "expected"), [(False, 5120), (True, None)])
-def test_the_memory_of_the_machine_says_nothing_of_a_gpu(monkeypatch, has_gpu, expected):
-    monkeypatch.setattr(memory.machine, "free_memory", lambda: 5120)
-    monkeypatch.setattr(memory, "has_gpu", lambda: has_gpu)
-    assert memory.free_memory() == expected
-
-
 @pytest.mark.parametrize("gpus", [[], ["GPU:0"]])
 def test_a_gpu_is_one_that_tensorflow_sees(monkeypatch, gpus):
     monkeypatch.setattr(tf.config, "list_logical_devices", {"GPU": gpus, "CPU": ["CPU:0"]}.get)

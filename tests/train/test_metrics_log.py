@@ -8,7 +8,6 @@ import time
 import pytest
 from tensorboard.plugins.histogram.summary_v2 import histogram_pb
 
-from keras_transformer.errors import UserError
 from keras_transformer.inspection.retrying_file import RetryingFile
 from keras_transformer.run_folder import RunFolder
 from tests.support.events import read_added, read_events, read_wall_times
@@ -230,23 +229,6 @@ def test_a_log_that_is_closed_has_no_file_open(folder):
     files = [log.file, *(file.file for file in log.events.files.values())]
     log.close()
     assert len(files) == 5 and all(file.file.closed for file in files)
-
-
-def test_a_disk_that_is_full_at_the_start_or_at_a_resumption_is_one_sentence(folder, monkeypatch):
-    write(folder, 0, 2)
-    before = folder.metrics.read_bytes()
-
-    def refuse(*arguments, **settings):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("train.loop.metrics_file.write_atomically", refuse)
-        with pytest.raises(UserError, match=f"{folder.path} .*No space left on device.*Make room"):
-            MetricsLog(folder, 2)
-    assert folder.metrics.read_bytes() == before
-    monkeypatch.setattr("train.loop.metrics_log.EventFolder", refuse)
-    with pytest.raises(UserError, match="No space left on device.*Make room"):
-        MetricsLog(folder, 2)
 
 
 def test_a_retrying_file_holds_what_was_written_in_its_order(tmp_path):

@@ -55,13 +55,6 @@ def test_pairs_as_long_as_a_row_get_one_row_each():
     assert packing.row_offsets.tolist() == list(range(8))
 
 
-def test_rows_keep_room_for_a_pair_whose_longer_side_is_among_the_shortest_twentieth(lengths, monkeypatch):
-    rooms = set()
-    monkeypatch.setattr("train.data.packing._pack_stretch", lambda *args: rooms.add(args[3]) or _pack_stretch(*args))
-    rows_of(lengths, 0)
-    assert rooms == {sorted(map(max, *lengths))[500 // 20 - 1]}
-
-
 def test_halves_fill_rows_without_a_gap():
     packing = pack(np.full(8, 20), np.full(8, 20), RowLengths(40, 40), np.random.default_rng(0))
     assert packing.num_rows == 4

@@ -15,7 +15,7 @@ from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import write_config
 from train.config.training import RowLengths, TrainingConfig
 from train.cost import preflight
-from train.cost.cost import arrays_per_weight, corpus_flops, memory_bytes, parameter_count, training_memory
+from train.cost.cost import arrays_per_weight, corpus_flops, memory_bytes, parameter_count
 from train.data.batches import PackedBatches, Padding, ShardedBatches
 from train.data.corpus import Corpus, Split
 from train.data.encoding import EncodedPairs, EncodedShards, Sentences, pair_keys
@@ -188,21 +188,6 @@ def test_too_little_free_memory_is_a_warning_with_both_figures_and_the_keys_that
 
 
 @pytest.mark.parametrize(
-    ("precision", "xla", "asked"),
-    [
-        ("float32", True, ("float32", True)),
-        ("mixed_bfloat16", False, ("bfloat16", False)),
-        ("mixed_float16", True, ("float16", True)),
-    ],
-)
-def test_time_is_that_of_the_precision_that_trains(precision, xla, asked, monkeypatch):
-    found = []
-    monkeypatch.setattr(preflight, "matrix_flops", lambda *product: found.append(product) or 1e12)
-    list(preflight.cost_lines(TrainingConfig(precision=precision, xla=xla), packed(10, 10, 40, 40), CONFIG, 1))
-    assert found == [asked]
-
-
-@pytest.mark.parametrize(
     ("precision", "xla", "has_products", "remedy"),
     [
         ("float32", True, False, None),
@@ -248,29 +233,6 @@ def test_a_warm_up_longer_than_the_run_is_a_warning():
     assert "training.warmup_steps 1,001" in line and "training.steps 1,000" in line
     assert not list(preflight.warmup_lines(TrainingConfig(steps=1_000, warmup_steps=1_000)))
     assert not list(preflight.warmup_lines(TrainingConfig(steps=1_000, schedule="constant")))
-
-
-def test_every_line_is_logged(monkeypatch, caplog):
-    data = found([[("a", "b")]], [("x", "y")])
-    rows = packed(5, 10, 40, 40)
-    data.train, data.batches = rows.train, rows.batches
-    data.train.too_long[50] += 1
-    data.train.shards[0].examples["identical"] = [("x", "x")]
-    monkeypatch.setattr(preflight, "matrix_flops", lambda *_: 1e12)
-    monkeypatch.setattr(preflight, "free_memory", lambda: 2**20)
-    training = TrainingConfig(steps=10, warmup_steps=20, precision="mixed_float16", micro_batches=2)
-    with caplog.at_level("INFO", logger="train"):
-        preflight.report_preflight(training, data, CONFIG, replicas=1)
-    beginnings = (
-        "duplicates", "overlap", "identical", "data.clean", "source", "target", "padding", "a", "memory", "a",
-        "training.warmup_steps", "too", "memory",
-    )  # fmt: skip
-    assert tuple(line.replace(":", " ").split()[0] for line in caplog.messages) == beginnings
-    levels = [record.levelname for record in caplog.records]
-    assert levels == ["INFO"] * 11 + ["WARNING"] * 2
-    needed = preflight.gigabytes(training_memory(training, CONFIG, 5, RowLengths(40, 40)))
-    assert f"about {needed}; free: 0.0 GiB" in caplog.messages[8]
-    assert f"a step of 5 rows at once takes about {needed}" in caplog.messages[-1]
 
 
 def test_the_speed_of_a_matrix_product_is_that_of_the_fastest(monkeypatch):

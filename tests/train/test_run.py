@@ -16,8 +16,9 @@ import pytest
 import train.__main__
 from keras_transformer.config import TransformerConfig
 from keras_transformer.tokenizer import Tokenizer
-from tests.support.commands import assert_one_sentence, help_of, invoke
+from tests.support.commands import assert_one_sentence, invoke
 from tests.support.events import read_added, read_events
+from tests.support.places import ROOT
 from tests.support.processes import HEARS_CTRL_C, end, start_fork, start_python, wait_until
 from tests.support.runs import metrics_of, write_config
 from train.config.run import load_config
@@ -256,7 +257,6 @@ def test_another_model_in_a_run_folder_is_refused_before_anything_in_it_changes(
     assert [path.read_bytes() for path in files] == before
 
 
-@pytest.mark.slow
-def test_help_answers_without_waiting_for_tensorflow():
-    text = help_of("train")
-    assert "--set" in text and "<bool>" not in text and "imported: set()" in text
+def test_everything_that_training_logs_goes_to_the_log_that_commands_show():
+    lines = [line for path in (ROOT / "train").rglob("*.py") for line in path.read_text(encoding="utf-8").splitlines()]
+    assert {line for line in lines if line.startswith("log = ")} == {'log = logging.getLogger("train")'}

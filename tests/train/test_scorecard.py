@@ -1,20 +1,16 @@
 """All statistics of one set of translations, as text, as JSON and as a picture."""
 
 import dataclasses
-import errno
 import json
 import types
 
 import pytest
 from matplotlib.colors import to_hex
-from PIL import Image
 
 from keras_transformer.bleu import tokenised_bleu
-from keras_transformer.config import ConfigError
 from keras_transformer.samples import Sample
 from keras_transformer.translation import Translation
 from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
-from train.evaluate import draw_scorecard, write_lines
 from train.scoring import scorecard_plot
 from train.scoring.breakdown import WordCounts, words_of
 from train.scoring.card import TimedTranslations, translate_timed
@@ -244,11 +240,6 @@ def test_bars_are_green_alone_and_blue_beside_others_and_some_height_sets_the_sc
     assert empty.get_ylim() == (0, 100)
 
 
-def test_the_name_of_a_bin_is_shortened():
-    names = {"0": "0", "up to 5": "0-5", "6 to 10": "6-10", "1,000 and more": "1,000+"}
-    assert {name: scorecard_plot.short(name) for name in names} == names
-
-
 def test_a_bar_of_an_undefined_score_is_not_a_number(monkeypatch):
     card = Evaluator("de", COUNTED).scorecard(TimedTranslations([Sample("two", "zwei", "zwei")], 1.0))
     scores, _, bleu, chrf = panels(monkeypatch, card).axes
@@ -256,33 +247,3 @@ def test_a_bar_of_an_undefined_score_is_not_a_number(monkeypatch):
     assert bleu.get_title().endswith("n/a: no reference has four tokens") and bleu.get_ylim() == (0, 100)
     assert scores.get_yticklabels()[0].get_text() == "BLEU n/a\nno reference has four tokens"
     assert len(scores.containers) == 2  # chrF and TER
-
-
-def test_a_picture_has_the_name_of_the_run_and_if_it_cannot_be_written_that_is_one_sentence(
-    monkeypatch, cards, tmp_path
-):
-    drawn = []
-    monkeypatch.setattr(scorecard_plot, "plot_scorecard", lambda *arguments: drawn.append(arguments))
-    (tmp_path / "link").symlink_to("plot.svg")
-    draw_scorecard(cards[0], "runs/mine", tmp_path / "link")
-    assert drawn == [(cards[0], "runs/mine", tmp_path / "plot.svg")]
-
-    def full(*arguments):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(scorecard_plot, "plot_scorecard", full)
-    with pytest.raises(ConfigError, match=f"--plot {tmp_path}/link cannot be written: No space left on device"):
-        draw_scorecard(cards[0], "runs/mine", tmp_path / "link")
-    with pytest.raises(ConfigError, match=f"--output {tmp_path} cannot be written: Is a directory"):
-        write_lines(tmp_path, ["a"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ending", ["png", "PNG", "svg", "pdf"])
-def test_the_ending_decides_the_format(cards, tmp_path, ending):
-    path = tmp_path / f"picture.{ending}"
-    plot_scorecard(cards[1], "runs/$mine_$1", path)  # no formula
-    content = path.read_bytes()
-    assert content.startswith({"png": b"\x89PNG", "pdf": b"%PDF"}.get(ending.lower(), b"<?xml"))
-    if ending == "png":
-        assert Image.open(path).size == (1650, 1125)

@@ -1,6 +1,5 @@
 """The text that is scored: of a run's own test set, or of two files, by one rule for pairs without text."""
 
-import dataclasses
 import types
 
 import pytest
@@ -10,7 +9,6 @@ from tests.support.runs import write_config
 from train.config.sources.files import FilesData
 from train.data.corpus import CorpusError
 from train.data.prepare import load_test_split
-from train.scoring import scored_text
 from train.scoring.scored_text import ScoredText, data_of_run
 
 
@@ -91,30 +89,3 @@ def test_a_run_without_a_configuration_needs_files(tmp_path):
     write_config(tmp_path).rename(tmp_path / "config.toml")
     for has_files in (False, True):
         assert data_of_run(tmp_path, has_files).source == "numbers"
-
-
-@dataclasses.dataclass
-class Evaluator:
-    """Stands for that of a text: its card is the form of BLEU by length, and a comparison what is compared."""
-
-    length_bleu: types.SimpleNamespace
-
-    def scorecard(self, timed):
-        return self.length_bleu.form
-
-    def compared(self, card, *of_opponent):
-        return card, *of_opponent
-
-
-@pytest.mark.parametrize("is_tokenised", [False, True])
-@pytest.mark.parametrize("tokenizer", [None, "theirs"])
-def test_the_card_has_the_form_and_the_opponent_that_are_asked_for(monkeypatch, is_tokenised, tokenizer):
-    seen = []
-    evaluator = Evaluator(types.SimpleNamespace(form="raw text"))
-    monkeypatch.setattr(scored_text, "evaluator_of", lambda tokenizers, *_: seen.append(tokenizers) or evaluator)
-    text = types.SimpleNamespace(is_tokenised=is_tokenised, language="de", training=None, training_name="")
-    timed, form = types.SimpleNamespace(samples=[]), "tokenised, lower-cased" if is_tokenised else "raw text"
-    opponent = types.SimpleNamespace(name="other", outputs=["x"], tokenizer=tokenizer)
-    assert ScoredText.score(text, timed, "ours") == form
-    assert ScoredText.score(text, timed, "ours", opponent, "bootstrap") == (form, "other", ["x"], "bootstrap")
-    assert seen == [["ours"], ["ours", "theirs"] if tokenizer else ["ours"]]

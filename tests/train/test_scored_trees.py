@@ -1,12 +1,9 @@
 """The trees that are scored: of which split they are, and what is told of other ones."""
 
-import types
-
 import pytest
 
-from train.data.corpus import Corpus, CorpusError, Split
+from train.data.corpus import CorpusError, Split
 from train.data.trees import read_trees
-from train.scoring import scored_trees
 from train.scoring.scored_trees import ScoredTrees
 
 
@@ -14,20 +11,6 @@ def split_of(name, word):
     split = Split(f"data.{name}", lambda: iter([tree.pair for tree in split.trees]))
     split.trees = list(read_trees(f"(S (NP (NN {word})) (VP (VBZ flies)))", name))
     return split
-
-
-@pytest.mark.parametrize("has_test", [True, False])
-def test_the_trees_are_those_of_the_test_set_or_else_of_the_validation_set(monkeypatch, has_test):
-    train, validation, test = (split_of(name, name) for name in ("train", "validation", "test"))
-    corpus = Corpus(train, validation, test if has_test else None, "en", "trees")
-    monkeypatch.setattr(scored_trees, "load_corpus", lambda data: corpus)
-    split = test if has_test else validation
-    for scored in (
-        ScoredTrees.of_run("data"),
-        ScoredTrees.of_split(split, None, types.SimpleNamespace(corpus=corpus)),
-    ):
-        assert (scored.name, scored.pairs, scored.trees) == (split.name, list(split), split.trees)
-        assert scored.training_trees == train.trees
 
 
 def test_whether_a_search_was_constrained_is_told():

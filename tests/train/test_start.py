@@ -87,17 +87,6 @@ def test_a_decoder_with_fewer_blocks_begins_with_the_last_ones(monkeypatch, bloc
     assert np.ravel([weight.value for weight in model.weights]).tolist() == [1.0, *[7.0, 8.0, 9.0][-blocks:]]
 
 
-@pytest.mark.parametrize(("start_from", "has_begun"), [("runs/a", False), ("runs/a", True), (None, False)])
-def test_weights_are_loaded_if_a_run_starts_from_others_and_has_not_begun(monkeypatch, start_from, has_begun):
-    loaded, folder = [], types.SimpleNamespace(has_begun=lambda: has_begun)
-    monkeypatch.setattr("train.record.start.assign_start", lambda *arguments: loaded.append(arguments))
-    for frozen, arrives in ((None, ()), (["encoder*"], ["encoder*"])):
-        loaded.clear()
-        load_start_weights(TrainingConfig(start_from=start_from, frozen=frozen), folder, "model", "tokenizer")
-        expected = [(start_from, "model", "tokenizer", arrives)]
-        assert loaded == (expected if start_from and not has_begun else [])
-
-
 @pytest.mark.slow
 def test_with_the_same_tokenizer_every_weight_is_that_of_the_other_run(random_folder, pair):
     other, tokenizer = pair

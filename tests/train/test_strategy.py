@@ -27,12 +27,6 @@ def test_one_machine_trains_on_all_its_gpus_or_on_its_processors(monkeypatch, gp
     assert choose_strategy() == (used or tf.distribute.get_strategy())
 
 
-def test_a_cluster_is_joined(monkeypatch):
-    monkeypatch.setattr("train.workers.strategy.join", lambda cluster: cluster)
-    cluster = types.SimpleNamespace(worker=types.SimpleNamespace(count=2))
-    assert choose_strategy(cluster) is cluster
-
-
 @pytest.mark.parametrize("replicas", [1, 2, 4])
 def test_the_rows_of_a_worker_are_divided_among_its_replicas_in_order(replicas):
     ids = np.arange(12).reshape(4, 3)

@@ -9,7 +9,6 @@ from benchmarks.paper.ancestors import timed
 from benchmarks.paper.ancestors_table import draw, over_equal_time, table
 from benchmarks.trials.outcome import Trial, read_outcome
 from benchmarks.trials.sizes import check_same_size
-from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
 from tests.support.trials import outcome
 from train.config.run import load_config
@@ -87,18 +86,6 @@ def test_the_committed_configurations_of_the_ancestors_have_the_same_text_batche
         assert all(getattr(config, same) == getattr(configs[0], same) for config in configs)
     for same in ("tokens_per_batch", "row_lengths", "seed", "average_checkpoints", "checkpoint_every", "bpe_dropout"):
         assert len({getattr(config.training, same) for config in configs}) == 1
-
-
-def test_models_of_unequal_size_are_not_trained(tmp_path, monkeypatch):
-    monkeypatch.setattr(ancestors, "train_all", lambda *arguments: pytest.fail("it trains"))
-    monkeypatch.setattr(ancestors, "steps_in", lambda *arguments: pytest.fail("it measures"))
-    for name in ancestors.LABELS:
-        text = (ROOT / f"configs/paper/{name}.toml").read_text(encoding="utf-8")
-        text = text.replace("d_model = 160", "d_model = 320")  # of the Transformer alone
-        (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
-    options = ["--only", "transformer,recurrent_dot", "--configs", tmp_path, "--folder", tmp_path / "runs"]
-    result = invoke(ancestors.app, *options, "--results", tmp_path)
-    assert_one_sentence(result, "equally many parameters", "recurrent, dot-product attention 2,555,136")
 
 
 def test_models_of_unequal_size_are_not_compared():

@@ -11,7 +11,6 @@ from benchmarks.paper.dependencies.report import NAMES, markdown, reach
 from benchmarks.paper.dependencies.tasks import ASKED, KEYS, VALUES, VOCABULARY, rows_of
 from benchmarks.paper.long_dependencies import Extent, cells
 from benchmarks.trials.sizes import MOST_APART
-from tests.support.commands import assert_one_sentence, invoke
 from tests.support.models import as_numpy, randomise
 
 every_distance = pytest.mark.parametrize("distance", [4, 8, 100])
@@ -68,14 +67,6 @@ def test_all_kinds_have_about_equally_many_parameters(models):
 @pytest.mark.parametrize("kind", KINDS)
 def test_parameters_are_counted_without_a_model(models, kind):
     assert parameters_of(kind, "copy") == models[kind].count_params()
-
-
-def test_encoders_of_unequal_size_are_not_trained(tmp_path, monkeypatch):
-    monkeypatch.setattr(long_dependencies, "require_jax", lambda: None)
-    monkeypatch.setattr(long_dependencies, "parameters_of", lambda kind, task: 2_000 if kind == "dilated" else 1_000)
-    monkeypatch.setattr(long_dependencies, "train_and_score", lambda *arguments: pytest.fail("it trains"))
-    result = invoke(long_dependencies.app, "--folder", tmp_path, "--results", tmp_path)
-    assert_one_sentence(result, "self_attention 1,000", "dilated 2,000")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,7 +7,6 @@ import keras
 import numpy as np
 import pytest
 import tomli_w
-from typer.testing import CliRunner
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.recipes import ablation
@@ -180,21 +179,3 @@ def test_a_shortened_recipe_asks_for_no_more_keys_than_the_recipe(tmp_path):
     short = load_config(tmp_path / "short.toml")
     assert short.tokenizer.model_fields_set == {"model"} and short.training.steps == 7
     assert short.training.model_fields_set == {"steps", "cooldown_steps", "checkpoint_every", "validate_every"}
-
-
-def test_all_rows_of_a_shortened_ablation_have_as_few_updates_and_the_table_says_so(tmp_path, monkeypatch):
-    path, seen = write_config(tmp_path), []
-    full = load_config(path).training.steps
-
-    def train_all(trials, only, folder, kept):
-        seen.extend(trials)
-        assert (folder.name, kept) == (f"{path.stem}_3_steps", tmp_path / "results" / f"ablation_{path.stem}_3_steps")
-        return {"whole": outcome(9.0, 2.0)}
-
-    monkeypatch.setattr(ablation, "train_all", train_all)
-    options = ["--steps", "3", "--folder", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
-    result = CliRunner().invoke(ablation.app, [str(path), *options])
-    assert result.exit_code == 0, result.output
-    assert {load_config(trial.config, trial.overrides).training.steps for trial in seen} == {3} and len(seen) > 3
-    text = (tmp_path / "results" / f"ablation_{path.stem}_3_steps.md").read_text(encoding="utf-8")
-    assert ": 3 updates, seed 1." in text and f"The recipe itself has {full:,} updates." in text

@@ -183,21 +183,6 @@ def test_a_turn_that_is_interrupted_counts_until_then(tmp_path):
     assert last.seconds >= earlier[-1].seconds
 
 
-def test_if_one_cannot_start_the_other_is_not_left_stopped(tmp_path, monkeypatch):
-    made, start = [], Runner.__init__
-
-    def refuse(self, contestant):
-        if made:
-            raise BenchmarkError("cannot start")
-        made.append(self)
-        start(self, contestant)
-
-    monkeypatch.setattr(Runner, "__init__", refuse)
-    with pytest.raises(BenchmarkError, match="cannot start"):
-        run([Script(tmp_path / name, name=name) for name in ("one", "two")], Record(tmp_path / "race.jsonl"), 5, 1)
-    assert made[0].process.returncode is not None
-
-
 def test_what_ran_after_the_last_checkpoint_is_not_counted(tmp_path):
     record = Record(tmp_path / "race.jsonl")
     record.add_checkpoint("ours", 50, 20.0, tmp_path / "50")

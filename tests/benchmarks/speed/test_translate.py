@@ -1,10 +1,8 @@
 """The benchmark of translation: every contestant translates the same model, and ratios are quotients of medians."""
 
-import contextlib
 import gzip
 import importlib.util
 import json
-import types
 
 import numpy as np
 import pytest
@@ -136,32 +134,6 @@ def test_ratios_are_ours_over_theirs_and_versions_of_ours_have_keys_of_their_own
     assert ratios[f"{place}/gemm_limit/bfloat16"] == pytest.approx(ratios[f"{place}/gemm_limit"])  # twice of twice
     page = as_markdown(found)
     assert "Not measured: marian: needs x" in page and "| 2.00 |" in page and json.dumps(found)
-
-
-def test_each_length_has_the_fastest_setting_and_who_cannot_take_part_is_named(monkeypatch, tmp_path):
-    asked = []
-
-    def settings(cores, size):
-        return [{"threads": cores, "batch_size": size}, {"threads": 1, "batch_size": size}]
-
-    def translate(lines, beam_size, forced, setting, size):
-        asked.append((forced, setting["threads"], setting["batch_size"]))
-        return lines, [forced * setting["batch_size"] / setting["threads"]]
-
-    @contextlib.contextmanager
-    def crew(names, work, missing):
-        missing["ours_bfloat16"] = "cannot"
-        yield [types.SimpleNamespace(name=names[0], settings=settings, translate=translate)]
-
-    lines = types.SimpleNamespace(lines=["w"] * 7)
-    replaced = {"crew": crew, "processor_cores": lambda: 2, "random_work": lambda *_, **__: lines}
-    for name, value in (replaced | {"export": lambda *_: {"ctranslate2_float32": "failed"}}).items():
-        monkeypatch.setattr(program, name, value)
-    missing = {}
-    found = program.measure_lengths(tmp_path, ["ours", "marian"], (10, 20), missing)
-    assert found == {"ours": {length: pytest.approx(4 / 2 / 7) for length in (10, 20)}}
-    assert missing == {"ctranslate2_float32": "failed", "ours_bfloat16": "cannot"}
-    assert asked[:8] == [(10, threads, size) for size in (7, 4) for threads in (2, 1) for _ in range(2)]
 
 
 def invoke(*arguments):
