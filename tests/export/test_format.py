@@ -15,8 +15,8 @@ from export.litert import write
 from export.litert.format import LiteRT
 from export.versions import ExportError
 from keras_transformer.lite import translator as lite
-from keras_transformer.pieces.translation import translator
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation import translator
 
 OPTIONS = SearchOptions(beam_size=3, length_penalty=1.5, extra_length=7, shortlist="on")
 WITHOUT = SearchOptions(beam_size=3, length_penalty=1.5, extra_length=7)

@@ -13,9 +13,9 @@ from export.litert import write
 from export.saved_model import SavedModel
 from export.versions import ExportError
 from keras_transformer.lite import translator as lite
-from keras_transformer.pieces.translation import precision, translator
 from keras_transformer.runs.inference import Inference
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation import precision, translator
 
 OPTIONS = SearchOptions(beam_size=3, shortlist="on")
 

@@ -11,11 +11,12 @@ import tensorflow as tf
 from keras_transformer.ground.errors import ConfigError, InputError, UserError
 from keras_transformer.ground.tokens import EOS, PAD
 from keras_transformer.model import Transformer
-from keras_transformer.pieces.translation import Translation, compiled_search, parallel
+from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.saved_run import load_run
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.scores import NEVER
 from keras_transformer.search.state import Hypotheses
+from keras_transformer.translation import compiled_search, parallel
 from keras_transformer.translation.explainer import Explainer
 from keras_transformer.translation.translator import Translator
 from tests.support.models import pieces_of
