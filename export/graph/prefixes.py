@@ -1,4 +1,4 @@
-"""The beginning that a translation must have, inside a graph: as keras_transformer/pieces/prefixes.py finds it in Python."""
+"""The beginning that a translation must have, inside a graph: as pieces/prefixes.py does in Python."""
 
 import tensorflow as tf
 

@@ -32,7 +32,7 @@ class Option:
     """A row of the table.
 
     choices: the texts among which it chooses; () if it is a number, which has limits.
-    rule: its name among the rules of a sentence (search/rules/table.py); "" if all sentences of a search share its value.
+    rule: its name among the rules of a sentence (search/rules/); "" if all sentences of a search share its value.
     not_served: why a request to an export cannot ask for it; "" if it can.
     in_run: whether a run folder may have a value of its own, in inference.json; [translation] in the configuration has
     most of these keys.

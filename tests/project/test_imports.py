@@ -33,18 +33,22 @@ ROOMS = "config", "workers", "data", "step", "loop", "scoring", "record", "valid
 EXPORT_ROOMS = (  # of export/, likewise
     *("versions", "job", "client", "graph", "server", "certificate", "ctranslate2", "litert", "huggingface", "top"),
 )
+LIBRARY_ROOMS = (  # of keras_transformer/, likewise; `paper` is its top level and layers/, `front` its door and its program
+    *("ground", "paper", "search", "recurrent", "pieces", "runs", "shortlist", "text", "lite", "parsing", "models"),
+    *("translation", "inspection", "page", "doctor", "commands", "front"),
+)
 MAY_IMPORT_TENSORFLOW = {
     f"keras_transformer.{name}"
     for name in (
-        "aligner",
-        "datasets",
-        "decoding.gather",
-        "parallel",
-        "recurrent.loop",
-        "replicas",
-        "scorer",
-        "graph_tokenizer",
-        "compiled_search",
+        "ground.replicas",
+        "layers.gather",
+        "layers.loop",
+        "pieces.datasets",
+        "pieces.graph_tokenizer",
+        "translation.aligner",
+        "translation.compiled_search",
+        "translation.parallel",
+        "translation.scorer",
     )
 }
 # the top level of train/
@@ -80,18 +84,32 @@ def test_the_arrows_between_the_folders_point_one_way():
 
 
 def room_of(module, rooms):
-    """The place in `rooms` of a module of train/ or export/: its folder or file; other files are the top."""
-    parts = module.split(".")
-    return rooms.index(parts[1] if parts[1:] and parts[1] in rooms else "top")
+    """The place in `rooms` of a module: its folder or file; other files of train/ and export/ are the top."""
+    package, *parts = module.split(".")
+    if parts and parts[0] in rooms:
+        return rooms.index(parts[0])
+    if package != "keras_transformer":
+        return rooms.index("top")
+    return rooms.index("front" if not parts or parts == ["__main__"] else "paper")
 
 
-@pytest.mark.parametrize(("package", "rooms"), [("train", ROOMS), ("export", EXPORT_ROOMS)])
+@pytest.mark.parametrize(
+    ("package", "rooms"), [("train", ROOMS), ("export", EXPORT_ROOMS), ("keras_transformer", LIBRARY_ROOMS)]
+)
 def test_a_room_imports_only_rooms_before_it(package, rooms):
     def rooms_above(module):
-        imported = [name for name in modules_imported_by(module) if name.startswith(f"{package}.")]
+        imported = [name for name in modules_imported_by(module) if name.partition(".")[0] == package]
         return [name for name in imported if room_of(name, rooms) > room_of(module, rooms)]
 
-    assert offenders(rooms_above, [name for name in MODULES if name.startswith(f"{package}.")]) == {}
+    assert offenders(rooms_above, [name for name in MODULES if name.partition(".")[0] == package]) == {}
+
+
+def test_the_top_of_the_library_is_the_paper_and_each_folder_of_it_is_a_room():
+    files = {path.stem for path in (ROOT / "keras_transformer").glob("*.py")}
+    paper = "config model_config masks model translation_model losses schedules optimizers metrics"
+    assert files == {"__init__", "__main__", *paper.split()}
+    folders = {path.parent.name for path in (ROOT / "keras_transformer").glob("*/__init__.py")}
+    assert folders == set(LIBRARY_ROOMS) - {"paper", "front"} | {"layers"}
 
 
 @functools.cache

@@ -61,10 +61,12 @@ def source_of(node, module, is_package):
 
 
 def imported_by(module):
-    """Dotted names of everything that a module imports, inside functions too; `from a import b` is a.b."""
+    """Dotted names of everything that a module imports, inside functions and by string too; `from a import b` is a.b."""
     is_package = FILE_OF[module].name == "__init__.py"
     for node in ast.walk(MODULES[module]):
-        if isinstance(node, ast.Import):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            yield from (each.value for each in node.args if isinstance(each, ast.Constant))
+        elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from (f"{source_of(node, module, is_package)}.{alias.name}" for alias in node.names)

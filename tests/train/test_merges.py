@@ -89,7 +89,8 @@ def test_the_seed_decides_in_every_process(tokenizer, tmp_path):
     """SentencePiece's own seed does not: a run that is killed would go on with other text."""
     (tmp_path / "tokenizer.model").write_bytes(tokenizer.model_bytes)
     program = (
-        "import json, sys; from keras_transformer.pieces.tokenizer import Tokenizer; from tests.support.texts import TEXTS; "
+        "import json, sys; from keras_transformer.pieces.tokenizer import Tokenizer; "
+        "from tests.support.texts import TEXTS; "
         "from tests.support.segmentation import drawn_by; tokenizer = Tokenizer(sys.argv[1]); "
         "print(json.dumps(drawn_by(tokenizer, TEXTS, 0.5)))"
     )
