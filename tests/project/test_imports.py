@@ -33,7 +33,7 @@ ROOMS = "config", "workers", "data", "step", "loop", "scoring", "record", "valid
 EXPORT_ROOMS = (  # of export/, likewise
     *("versions", "job", "client", "graph", "server", "certificate", "ctranslate2", "litert", "huggingface", "top"),
 )
-LIBRARY_ROOMS = (  # of keras_transformer/, likewise; `paper` is its top level and layers/, `front` its door and its program
+LIBRARY_ROOMS = (  # of keras_transformer/; `paper` is its top level and layers/, `front` its door and its program
     *("ground", "paper", "search", "recurrent", "pieces", "runs", "shortlist", "text", "lite", "parsing", "models"),
     *("translation", "inspection", "page", "doctor", "commands", "front"),
 )

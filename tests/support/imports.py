@@ -61,7 +61,7 @@ def source_of(node, module, is_package):
 
 
 def imported_by(module):
-    """Dotted names of everything that a module imports, inside functions and by string too; `from a import b` is a.b."""
+    """Dotted names of all that a module imports, in functions and by string too; `from a import b` is a.b."""
     is_package = FILE_OF[module].name == "__init__.py"
     for node in ast.walk(MODULES[module]):
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):

@@ -9,7 +9,7 @@ Which tokens do is the rule `word_edges`, bool (2, V), the same for all sentence
 end with a letter. The first token of a phrase does not begin inside a word.
 
 An output ends when it has every phrase. A phrase that has begun counts for nothing if another token comes. As soon as
-only as many positions are left as the missing phrases need, they come one after the other. dynamic_beam_allocation.py lets
+only as many positions are left as the missing phrases need, they come one after the other. Dynamic beam allocation lets
 hypotheses of different progress live beside each other.
 """
 
