@@ -197,11 +197,16 @@ def clean(
     """
     with exit_codes():
         rules = {
-            "identical": identical, "length_ratio": checked_ratio(length_ratio), "longest_word": longest_word,
-            "markup": markup, "source_scripts": checked_scripts(source_script),
-            "target_scripts": checked_scripts(target_script), "numbers": numbers, "languages": two_languages(languages),
+            "identical": identical,
+            "length_ratio": checked_ratio(length_ratio),
+            "longest_word": longest_word,
+            "markup": markup,
+            "source_scripts": checked_scripts(source_script),
+            "target_scripts": checked_scripts(target_script),
+            "numbers": numbers,
+            "languages": two_languages(languages),
             DUPLICATES: duplicates,
-        }  # fmt: skip
+        }
         if not (named := tuple((name, value) for name, value in rules.items() if value)):
             raise ClusterError("No rule is named: `keras-transformer cluster clean --help` lists them.")
         columns = [column, translation_column]

@@ -81,9 +81,14 @@ class SavedModel:
         )
         with quiet_imports():  # the tokenizer prints a notice
             graph = ServedGraph(
-                transformer, tokenizer, job.options, translator.max_source_tokens, self.alignment_layer, calibration,
+                transformer,
+                tokenizer,
+                job.options,
+                translator.max_source_tokens,
+                self.alignment_layer,
+                calibration,
                 translator.shortlist,
-            )  # fmt: skip
+            )
         with signals_raise(), unfinished_version(job.folder) as unfinished:
             write_saved_model(graph, tokenizer, unfinished, tuple(self.signatures or ()))
             if (inference := RunFolder(job.run).inference()).terms:

@@ -94,9 +94,15 @@ def read_run(name: str, folder: pathlib.Path) -> Run:
         scores = {(score["name"], score["form"]): (score["value"], score["margin"]) for score in result["scores"]}
         training = result["training"]
         run = Run(
-            name, training["seed"], {key: scores[key] for key in SCORES}, result["parameters"], result["step"],
-            training["seconds"], short_name(training["machine"]), training["commit"],
-        )  # fmt: skip
+            name,
+            training["seed"],
+            {key: scores[key] for key in SCORES},
+            result["parameters"],
+            result["step"],
+            training["seconds"],
+            short_name(training["machine"]),
+            training["commit"],
+        )
     except (OSError, ValueError, KeyError) as error:
         raise ResultsError(f"{path} is no scores.json of a finished run: {error!r}.") from None
     return run

@@ -217,9 +217,12 @@ def mebibytes(count: int) -> str:
 def as_json(measurements: Sequence[Measurement], corpus: Corpus) -> str:
     """Return the numbers of the page."""
     values = {
-        "command": command_line("speed.cluster"), "lines": corpus.count, "lines_of_start": corpus.few,
-        "overhead_per_cent": overhead(measurements), "ways": [each._asdict() for each in measurements],
-    }  # fmt: skip
+        "command": command_line("speed.cluster"),
+        "lines": corpus.count,
+        "lines_of_start": corpus.few,
+        "overhead_per_cent": overhead(measurements),
+        "ways": [each._asdict() for each in measurements],
+    }
     return json.dumps(values, indent=2) + "\n"
 
 

@@ -202,12 +202,16 @@ def row(
     texts = turns[-1].texts
     ours = others.get(("ours", mode))
     return {
-        "model": work.name, "engine": engine, "cores": cores, "mode": mode, "setting": setting,
+        "model": work.name,
+        "engine": engine,
+        "cores": cores,
+        "mode": mode,
+        "setting": setting,
         "seconds": [turn.seconds / len(texts) for turn in turns],
         "processor_seconds": [turn.processor_seconds / len(texts) for turn in turns],
         "bleu": sacrebleu.corpus_bleu(texts, [work.references[: len(texts)]]).score,
         "same": sum(map(str.__eq__, texts, ours[-1].texts)) / len(texts) if ours else None,
-    }  # fmt: skip
+    }
 
 
 if __name__ == "__main__":

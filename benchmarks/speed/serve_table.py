@@ -61,11 +61,18 @@ def table(results: dict[str, Any]) -> Iterator[str]:
     for load in results["loads"]:
         answers, memory = load["latencies"], [size / 2**20 for _, size in load["memory"]]
         cells = [
-            load["engine"], load["clients"], answers["count"], f"{answers['per_second']:.1f}",
+            load["engine"],
+            load["clients"],
+            answers["count"],
+            f"{answers['per_second']:.1f}",
             *map(milliseconds, times(answers)),
-            load["ties"], len(load["wrong"]), len(load["errors"]), load["refusals"]["count"],
-            f"{memory[0]:,.0f} to {max(memory):,.0f}", f"{load['cpu']:.1f}",
-        ]  # fmt: skip
+            load["ties"],
+            len(load["wrong"]),
+            len(load["errors"]),
+            load["refusals"]["count"],
+            f"{memory[0]:,.0f} to {max(memory):,.0f}",
+            f"{load['cpu']:.1f}",
+        ]
         yield f"| {' | '.join(map(str, cells))} |"
     yield ""
 

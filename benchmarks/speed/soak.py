@@ -103,10 +103,19 @@ def soaked(
         served = served_at_last(url, newest)
         code = ended(process)
     return {
-        "minutes": minutes, "clients": clients, "reload_seconds": reload_seconds, "seconds": seconds,
-        "sentences": len(sentences), "behaviours": sorted(each.__name__ for each in behaviour), "memory": memory,
-        "versions": versions, "newest": newest, "served": served, "code": code, **found.as_dictionary(),
-    }  # fmt: skip
+        "minutes": minutes,
+        "clients": clients,
+        "reload_seconds": reload_seconds,
+        "seconds": seconds,
+        "sentences": len(sentences),
+        "behaviours": sorted(each.__name__ for each in behaviour),
+        "memory": memory,
+        "versions": versions,
+        "newest": newest,
+        "served": served,
+        "code": code,
+        **found.as_dictionary(),
+    }
 
 
 def add_version(version: pathlib.Path, folder: pathlib.Path, number: int, is_bad: bool = False) -> None:

@@ -11,9 +11,12 @@ from export.certificate.agreement import TIES
 PATIENCE = 120  # seconds for an answer: longer than the server's deadline
 HEADERS = {"Content-Type": "application/json"}
 OPTIONS = [  # of the signature `translate`
-    {"n_best": [3]}, {"beam_size": [2], "n_best": [2]}, {"length_penalty": [1.0]}, {"target_prefix": ["Ein"]},
+    {"n_best": [3]},
+    {"beam_size": [2], "n_best": [2]},
+    {"length_penalty": [1.0]},
+    {"target_prefix": ["Ein"]},
     {"alignments": [True]},
-]  # fmt: skip
+]
 SCORES, TEXTS = ("score", "scores"), ("translation", "translations", "is_cut", "counts")
 ROWS = 5  # lines of a request with options
 EACH = 40  # questions of a kind, at most

@@ -31,11 +31,13 @@ def summary(results: dict[str, Any]) -> dict[str, Any]:
     for _, when, seconds in results["answers"]:
         bins[int(when / width)].append(seconds)
     return results | {
-        "versions_of_packages": package_versions(PACKAGES), "processor": processor(), "cores": processor_cores(),
+        "versions_of_packages": package_versions(PACKAGES),
+        "processor": processor(),
+        "cores": processor_cores(),
         "answers": {kind: {"count": len(times), **percentiles(times)} for kind, times in sorted(kinds.items())},
         "over_time": [{"at": (number + 0.5) * width, **percentiles(bins[number])} for number in sorted(bins)],
         **{name: len(results[name]) for name in ("refused", "ties")},
-    }  # fmt: skip
+    }
 
 
 def faults(results: dict[str, Any]) -> list[str]:

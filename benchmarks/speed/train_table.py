@@ -69,11 +69,23 @@ def summary(
     `limits`: the ratio that a step would reach if it did only its matrix products, at the measured peak.
     """
     results = {
-        "ratios": {}, "spreads": {}, "limits": {}, "tokens_per_second": {}, "gemm_gflops": {}, "model_gflops": {},
-        "parameters": {}, "starting_loss": {}, "per_round": {}, "idle_core_share": {},
-        "versions": package_versions(PACKAGES), "processor": processor(), "cores": processor_cores(),
-        "command": command, "rounds": rounds, "load_before": load,
-    }  # fmt: skip
+        "ratios": {},
+        "spreads": {},
+        "limits": {},
+        "tokens_per_second": {},
+        "gemm_gflops": {},
+        "model_gflops": {},
+        "parameters": {},
+        "starting_loss": {},
+        "per_round": {},
+        "idle_core_share": {},
+        "versions": package_versions(PACKAGES),
+        "processor": processor(),
+        "cores": processor_cores(),
+        "command": command,
+        "rounds": rounds,
+        "load_before": load,
+    }
     for size, timing in timings.items():
         rates = {lane: [timing.work[lane] / one for one in seconds] for lane, seconds in timing.seconds.items()}
         peak = rates.pop("gemm_peak", None)

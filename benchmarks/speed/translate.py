@@ -103,9 +103,10 @@ def works_folder() -> Iterator[pathlib.Path]:
 def exports_for(names: list[str], places: tuple[str, ...]) -> list[str]:
     """The folders of EXPORTS that these contestants read, for these beams."""
     prefixes = {
-        "saved_model": "saved_model_float32", "saved_model_bfloat16": "saved_model_bfloat16",
+        "saved_model": "saved_model_float32",
+        "saved_model_bfloat16": "saved_model_bfloat16",
         **{name: name for name in ("litert_float32", "litert_int8", "ctranslate2_float32", "ctranslate2_int8")},
-    }  # fmt: skip
+    }
     wanted = tuple(prefixes[name] for name in names if name in prefixes)
     beams = {place.partition("/")[0] for place in places}
     unused = tuple(f"_beam{size}" for beam, size in BEAMS.items() if beam not in beams)
@@ -120,10 +121,18 @@ def measure(
     Returns seconds per round, by "beam/mode/contestant"; seconds per line if lines are translated one by one.
     """
     numbers: dict[str, Any] = {
-        "lines": len(work.lines), "settings": {}, "seconds": {}, "texts": {}, "peak": {}, "tried": {},
-        "references": work.references, "config": work.config, "forced": work.forced,
-        "source": work.lines, "tokenizer": (work.folder / "run" / "tokenizer.model").read_bytes(),
-    }  # fmt: skip
+        "lines": len(work.lines),
+        "settings": {},
+        "seconds": {},
+        "texts": {},
+        "peak": {},
+        "tried": {},
+        "references": work.references,
+        "config": work.config,
+        "forced": work.forced,
+        "source": work.lines,
+        "tokenizer": (work.folder / "run" / "tokenizer.model").read_bytes(),
+    }
     for place in places:
         beam, mode = place.split("/")
         beam_size, size = BEAMS[beam], MODES[mode]

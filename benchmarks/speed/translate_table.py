@@ -17,9 +17,18 @@ if TYPE_CHECKING:
 
 PACKAGES = "tensorflow", "keras", "ai-edge-litert", "ctranslate2", "torch", "transformers", "numpy"
 PARTS = (
-    "ratios", "sentences_per_second", "tokens_per_second", "latency", "bleu", "same", "settings", "tried", "peak_bytes",
-    "product_flops", "limit_tokens_per_second",
-)  # fmt: skip
+    "ratios",
+    "sentences_per_second",
+    "tokens_per_second",
+    "latency",
+    "bleu",
+    "same",
+    "settings",
+    "tried",
+    "peak_bytes",
+    "product_flops",
+    "limit_tokens_per_second",
+)
 NOTES = """\
 Every contestant has the same weights, translates text to text, and has a process of its own. They take turns, round
 after round; a number is the median of the rounds, except in the last two tables. A contestant whose turn takes more

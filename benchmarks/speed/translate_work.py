@@ -121,9 +121,13 @@ def write_random_run(folder: pathlib.Path, config: TransformerConfig) -> None:
     tokenizer = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=(f"w{number}" for number in range(config.vocab_size - 4)),
-        model_writer=tokenizer, model_type="word", vocab_size=config.vocab_size, minloglevel=2,
-        normalization_rule_name="identity", **{f"{name}_id": number for name, number in SPECIAL_IDS.items()},
-    )  # fmt: skip
+        model_writer=tokenizer,
+        model_type="word",
+        vocab_size=config.vocab_size,
+        minloglevel=2,
+        normalization_rule_name="identity",
+        **{f"{name}_id": number for name, number in SPECIAL_IDS.items()},
+    )
     (folder / "tokenizer.model").write_bytes(tokenizer.getvalue())
     config.save(folder / "model.json")
     transformer = Transformer(config)

@@ -13,8 +13,10 @@ FOUND = {"training.find_micro_batches", "training.micro_batches"}  # config.toml
 OF_GIVEN = {"tokenizer.vocab_size", "tokenizer.normalization"}  # config.toml has those of a tokenizer that is given
 
 OF_SELECTION = {  # they change no update, only which weights stay; best_metric without training.patience, at least
-    "training.average_checkpoints", "training.best_metric", "training.keep_best",
-}  # fmt: skip
+    "training.average_checkpoints",
+    "training.best_metric",
+    "training.keep_best",
+}
 
 
 def has_begun(path: pathlib.Path) -> bool:

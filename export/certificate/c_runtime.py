@@ -44,9 +44,16 @@ class Runtime:
     def __init__(self, library: str, operations: list[str], folder: str):
         self.c = ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
         for name in (
-            "TF_NewStatus", "TF_NewSessionOptions", "TF_NewGraph", "TF_LoadSessionFromSavedModel", "TF_LoadLibrary",
-            "TF_GraphOperationByName", "TF_AllocateTensor", "TF_TensorData", "TF_StringGetDataPointer",
-        ):  # fmt: skip
+            "TF_NewStatus",
+            "TF_NewSessionOptions",
+            "TF_NewGraph",
+            "TF_LoadSessionFromSavedModel",
+            "TF_LoadLibrary",
+            "TF_GraphOperationByName",
+            "TF_AllocateTensor",
+            "TF_TensorData",
+            "TF_StringGetDataPointer",
+        ):
             getattr(self.c, name).restype = ctypes.c_void_p
         self.c.TF_StringGetSize.restype = ctypes.c_size_t
         self.c.TF_TensorElementCount.restype = ctypes.c_int64
@@ -60,7 +67,7 @@ class Runtime:
         options = ctypes.c_void_p(self.c.TF_NewSessionOptions())
         session = self.c.TF_LoadSessionFromSavedModel(
             options, None, folder.encode(), tags, 1, self.graph, None, self.status
-        )  # fmt: skip
+        )
         self.raise_if_failed()
         self.session = ctypes.c_void_p(session)
 
@@ -83,11 +90,19 @@ class Runtime:
         values = [self.tensor(**tensor) for tensor in tensors.values()]
         results = (ctypes.c_void_p * len(fetches))()
         self.c.TF_SessionRun(
-            self.session, None,
-            (Output * len(feeds))(*feeds), (ctypes.c_void_p * len(feeds))(*values), len(feeds),
-            (Output * len(fetches))(*fetches), results, len(fetches),
-            None, 0, None, self.status,
-        )  # fmt: skip
+            self.session,
+            None,
+            (Output * len(feeds))(*feeds),
+            (ctypes.c_void_p * len(feeds))(*values),
+            len(feeds),
+            (Output * len(fetches))(*fetches),
+            results,
+            len(fetches),
+            None,
+            0,
+            None,
+            self.status,
+        )
         for value in values:
             self.c.TF_DeleteTensor(ctypes.c_void_p(value))
         self.raise_if_failed()

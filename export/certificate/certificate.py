@@ -111,9 +111,14 @@ def equality_in(check: RuntimeCheck, lines: list[str], expected: list[Translatio
             f"first in {agreed.disagreements[0]}. Nothing was published."
         )
     return {
-        "runtime": check.runtime, "rows": check.rows, "order": check.order, "lines": check.lines,
-        "same": agreed.same, "ties": agreed.ties, "different": 0,
-    }  # fmt: skip
+        "runtime": check.runtime,
+        "rows": check.rows,
+        "order": check.order,
+        "lines": check.lines,
+        "same": agreed.same,
+        "ties": agreed.ties,
+        "different": 0,
+    }
 
 
 def in_batches(translate: Translate, rows: int) -> Translate:

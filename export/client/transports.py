@@ -16,8 +16,12 @@ TRANSIENT_STATUS = {429, 502, 503}  # of HTTP: the server is too busy, or restar
 MESSAGE_BYTES = 64 << 20  # of an answer by gRPC, at most
 
 PERMANENT = (  # parts of messages whose code is that of errors that pass
-    "larger than max", "Domain name not found", "CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "alert",
-)  # fmt: skip
+    "larger than max",
+    "Domain name not found",
+    "CERTIFICATE_VERIFY_FAILED",
+    "WRONG_VERSION_NUMBER",
+    "alert",
+)
 
 Columns = dict[str, list]
 

@@ -36,19 +36,27 @@ def inputs_of(options: SearchOptions, longest_output: int) -> list[Input]:
     An export has room for its own beam and its own longest output, so a request cannot ask for more.
     """
     highest = {
-        "beam_size": options.beam_size, "n_best": options.beam_size, "min_length": longest_output,
+        "beam_size": options.beam_size,
+        "n_best": options.beam_size,
+        "min_length": longest_output,
         "max_length": longest_output,
-    }  # fmt: skip
+    }
     inputs = []
     for option in OPTIONS.values():
         if not option.not_served:
             default, most = getattr(options, option.name), highest.get(option.name, option.highest)
             inputs.append(
                 Input(
-                    option.name, most if default is None else default, tf.int32 if option.is_whole else tf.float32,
-                    option.lowest, most, option.rule, option.help, option.group,
+                    option.name,
+                    most if default is None else default,
+                    tf.int32 if option.is_whole else tf.float32,
+                    option.lowest,
+                    most,
+                    option.rule,
+                    option.help,
+                    option.group,
                 )
-            )  # fmt: skip
+            )
     return inputs
 
 

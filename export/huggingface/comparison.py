@@ -36,6 +36,8 @@ def compare(folder: pathlib.Path, model: keras.Model, translator: Translator, li
         comparison.refuse_beyond(OTHER_EPSILON)
         log.warning(
             "LayerNorm's epsilon is %s in the run and always %s in MarianMTModel: scores differ by at most %.6f",
-            epsilon, EPSILON, comparison.worst,
-        )  # fmt: skip
+            epsilon,
+            EPSILON,
+            comparison.worst,
+        )
     return comparison

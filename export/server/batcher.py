@@ -112,10 +112,12 @@ class Batcher:
         inputs = repeated(inputs, rows)
         starts = range(0, max(rows, 1), self.batch_rows)
         parts = [
-            ({name: array[start : start + self.batch_rows] for name, array in inputs.items()},
-             min(self.batch_rows, rows - start))
+            (
+                {name: array[start : start + self.batch_rows] for name, array in inputs.items()},
+                min(self.batch_rows, rows - start),
+            )
             for start in starts
-        ]  # fmt: skip
+        ]
         request = object()
         return [
             Task(Work(version, signature, outputs, length_class(part)), part, count, new_future(), request)

@@ -36,10 +36,15 @@ PROTECT = Input(
 )
 KEEP = Input("keep", "", tf.string, 0, 0, "", "Words that stay as they are, one per line.", TEXT)
 GLOSSARY = Input(
-    "glossary", "", tf.string, 0, 0, "",
-    "One term per line: the term, a tab, its translation, and flags after a second tab: "
-    f"{', '.join(FLAGS)}.", TEXT,
-)  # fmt: skip
+    "glossary",
+    "",
+    tf.string,
+    0,
+    0,
+    "",
+    f"One term per line: the term, a tab, its translation, and flags after a second tab: {', '.join(FLAGS)}.",
+    TEXT,
+)
 INPUTS = (PROTECT, KEEP, GLOSSARY)
 UNPLACED = "unplaced"  # an output: spans and required phrases that are missing in a translation, one per line
 REMAINING = "remaining"  # an output: forbidden phrases that are in a translation all the same, one per line

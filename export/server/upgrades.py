@@ -48,7 +48,9 @@ class ParserWithoutUpgrades:
     def _head(self) -> bytes:
         """Return the request line and the headers that were read, without the offer."""
         request = b"%s %s HTTP/%s" % (
-            self._parser.get_method(), self._connection.url, self._parser.get_http_version().encode()
-        )  # fmt: skip
+            self._parser.get_method(),
+            self._connection.url,
+            self._parser.get_http_version().encode(),
+        )
         headers = [b"%s: %s" % header for header in self._connection.headers if header[0] != b"upgrade"]
         return b"\r\n".join([request, *headers, b"", b""])

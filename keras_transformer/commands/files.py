@@ -103,9 +103,13 @@ def takes_file_options(command: Callable) -> Callable:
     """Give a command the options of files in place of its parameter `files`: FileArguments."""
     keyword, default = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
     options = {
-        "paragraphs": (Paragraphs, False), "format": (Format, LINES), "fields": (Fields, default),
-        "language": (Language, "en"), "input": (InputFile, None), "output": (OutputFile, None),
-    }  # fmt: skip
+        "paragraphs": (Paragraphs, False),
+        "format": (Format, LINES),
+        "fields": (Fields, default),
+        "language": (Language, "en"),
+        "input": (InputFile, None),
+        "output": (OutputFile, None),
+    }
     parameters = [
         inspect.Parameter(name, keyword, default=value, annotation=kind) for name, (kind, value) in options.items()
     ]

@@ -139,26 +139,32 @@ GlossaryFile = Annotated[
 ForbidFile = Annotated[
     pathlib.Path | None,
     typer.Option(
-        "--forbid", metavar="FILE", help="A file of words that no translation may have, one per line; capitals do not "
-        "count.", show_default="none",
+        "--forbid",
+        metavar="FILE",
+        help="A file of words that no translation may have, one per line; capitals do not count.",
+        show_default="none",
     ),
-]  # fmt: skip
+]
 
 Require = Annotated[
     list[str],
     typer.Option(
-        default_factory=list, metavar="TEXT", help="A phrase that every translation must have; may be repeated.",
+        default_factory=list,
+        metavar="TEXT",
+        help="A phrase that every translation must have; may be repeated.",
         show_default="none",
     ),
-]  # fmt: skip
+]
 
 RequiredFile = Annotated[
     pathlib.Path | None,
     typer.Option(
-        "--required", metavar="FILE", help="A file of such phrases, one line per line of input, with tabs between "
-        "phrases; an empty line is none.", show_default="none",
+        "--required",
+        metavar="FILE",
+        help="A file of such phrases, one line per line of input, with tabs between phrases; an empty line is none.",
+        show_default="none",
     ),
-]  # fmt: skip
+]
 
 MaxSourceTokens = Annotated[
     int, typer.Option(help=f"Longer sentences are truncated to this number of tokens; at most {LONGEST_SOURCE}.")

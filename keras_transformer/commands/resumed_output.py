@@ -116,9 +116,11 @@ class ResumedOutput:
         for part in parts:
             self._note(part)
         journal = {
-            "parts": self.done, "bytes": self._file.seek(0, os.SEEK_END), "sha256": self._hash.hexdigest(),
+            "parts": self.done,
+            "bytes": self._file.seek(0, os.SEEK_END),
+            "sha256": self._hash.hexdigest(),
             "work": self.work,
-        }  # fmt: skip
+        }
         write_atomically(self.journal, json.dumps(journal))
 
     def finish(self) -> None:

@@ -137,9 +137,13 @@ def translate(
 
         tune_for_translation()
         translator = Translator.load(
-            runs, options, batch_size=batch_size, max_source_tokens=max_source_tokens,
-            precision=precision, trees_only=constrained,
-        )  # fmt: skip
+            runs,
+            options,
+            batch_size=batch_size,
+            max_source_tokens=max_source_tokens,
+            precision=precision,
+            trees_only=constrained,
+        )
         cut_lines = CutLines("line" if files.format == LINES else "sentence")
 
         def output_lines(lines: list[str], first_line: int) -> list[str]:
@@ -200,8 +204,9 @@ def warn_of_long_lines(translator: "Translator") -> None:
         log.warning(
             "%s longer than any sentence that this model was trained on (%d tokens): translations may lack parts of "
             "such lines; give one sentence per line",
-            "1 line is" if count == 1 else f"{count} lines are", translator.trained_tokens,
-        )  # fmt: skip
+            "1 line is" if count == 1 else f"{count} lines are",
+            translator.trained_tokens,
+        )
 
 
 def description_of(runs: Sequence[pathlib.Path], options: SearchOptions, files: FileArguments) -> dict[str, Any]:

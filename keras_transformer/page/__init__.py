@@ -13,9 +13,18 @@ from typing import Any
 
 STYLES = "page.css", "figures.css"
 SCRIPTS = (  # in the order in which they are run; together they are one module
-    "elements.js", "pieces.js", "answers.js", "requests.js", "options.js", "translations.js", "attention.js",
-    "tree.js", "beam.js", "paragraphs.js", "page.js",
-)  # fmt: skip
+    "elements.js",
+    "pieces.js",
+    "answers.js",
+    "requests.js",
+    "options.js",
+    "translations.js",
+    "attention.js",
+    "tree.js",
+    "beam.js",
+    "paragraphs.js",
+    "page.js",
+)
 
 
 def page(data: dict[str, Any]) -> str:

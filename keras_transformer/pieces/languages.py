@@ -90,5 +90,6 @@ def warn_of_unspaced(references: Iterable[str], language: str) -> None:
             "%.0f per cent of the references' characters are of a script without spaces, but BLEU takes what stands "
             "between spaces as words, since the target language is %r: give its code, such as zh, ja or tha, as "
             "data.target_language",
-            100 * share, language,
-        )  # fmt: skip
+            100 * share,
+            language,
+        )

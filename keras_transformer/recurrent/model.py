@@ -51,9 +51,15 @@ def connect(config: RecurrentConfig, dtype: keras.DTypePolicy) -> tuple:
     embedded = target_embedding(inputs["target_ids"])
     embedded = Dropout(config.dropout, dtype=dtype, name="decoder_dropout")(embedded)
     decode = RecurrentDecoder(
-        config.d_model, config.cell, config.decoder_layers, config.attention, config.feeds_input, config.dropout,
-        dtype=dtype, name="decoder",
-    )  # fmt: skip
+        config.d_model,
+        config.cell,
+        config.decoder_layers,
+        config.attention,
+        config.feeds_input,
+        config.dropout,
+        dtype=dtype,
+        name="decoder",
+    )
     read, _ = decode(embedded, target_segments, memory, source_segments, first)
     read = Dropout(config.dropout, dtype=dtype, name="logits_dropout")(read)
     return inputs, logits_layer(read, reverse=True)

@@ -174,7 +174,8 @@ def calibration_of(folder: RunFolder) -> Calibration | None:
     if calibration.weights and calibration.weights != sha256_of(folder.weights):
         log.warning(
             "%s is of other weights than %s: there is no confidence; run `keras-transformer calibrate` again",
-            folder.calibration, folder.weights.name,
-        )  # fmt: skip
+            folder.calibration,
+            folder.weights.name,
+        )
         return None
     return calibration

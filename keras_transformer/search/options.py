@@ -75,84 +75,139 @@ class SearchOptions:
     for two options that contradict each other.
     """
 
-    # fmt: off
     beam_size: int = row(
-        4, 1, WIDEST_BEAM, "Hypotheses per sentence; 1 is greedy search.",
-        rule="beam_sizes", in_run=True,
+        4,
+        1,
+        WIDEST_BEAM,
+        "Hypotheses per sentence; 1 is greedy search.",
+        rule="beam_sizes",
+        in_run=True,
     )
     length_penalty: float = row(  # ((5 + n) / 6)^9 of 100,000 tokens is a float32, the 10th power is not
-        0.6, 0, 9, "The exponent alpha of score = log P / ((5 + tokens) / 6)^alpha, unless length_normalization is "
+        0.6,
+        0,
+        9,
+        "The exponent alpha of score = log P / ((5 + tokens) / 6)^alpha, unless length_normalization is "
         "another; 0 is no penalty.",
-        rule="length_penalties", in_run=True,
+        rule="length_penalties",
+        in_run=True,
     )
     extra_length: int = row(
-        50, 1, LONGEST_OUTPUT, "A translation has at most as many tokens as its source, plus this number.",
-        in_run=True, not_served="an export has one longest output for all requests, and max_length lowers it",
+        50,
+        1,
+        LONGEST_OUTPUT,
+        "A translation has at most as many tokens as its source, plus this number.",
+        in_run=True,
+        not_served="an export has one longest output for all requests, and max_length lowers it",
     )
     _: dataclasses.KW_ONLY
     length_normalization: str = choice(  # Wu et al. 2016, eq. 14; Marian's --normalize, and Hugging Face
-        (GNMT, TOKENS), "By what log P is divided in a score: gnmt, ((5 + tokens) / 6)^alpha, or tokens, tokens^alpha, "
+        (GNMT, TOKENS),
+        "By what log P is divided in a score: gnmt, ((5 + tokens) / 6)^alpha, or tokens, tokens^alpha, "
         "as Marian and Hugging Face do; alpha is length_penalty.",
-        in_run=True, not_served="an export compares translations in one way, that of its run",
+        in_run=True,
+        not_served="an export compares translations in one way, that of its run",
     )
     coverage_penalty: float = row(  # Wu et al. 2016 try at most 1; its rounding error grows with it
-        0.0, 0, 10, "Beta of what is added to a score, beta x sum(log(min(a, 1))) over the tokens of the source; a is "
+        0.0,
+        0,
+        10,
+        "Beta of what is added to a score, beta x sum(log(min(a, 1))) over the tokens of the source; a is "
         "the sum of the attention that such a token got. It is against leaving out parts of a sentence; 0 is no "
         "penalty.",
-        in_run=True, not_served="the graph of an export counts attention for all sentences, or for none",
+        in_run=True,
+        not_served="the graph of an export counts attention for all sentences, or for none",
     )
     shortlist: str = choice(
-        (OFF, ON), "on: search over the pieces that the run's shortlist has for a sentence, in place of all pieces. "
+        (OFF, ON),
+        "on: search over the pieces that the run's shortlist has for a sentence, in place of all pieces. "
         "Scores are then over these pieces.",
-        in_run=True, not_served="an export searches with the shortlist of its run, or without one",
+        in_run=True,
+        not_served="an export searches with the shortlist of its run, or without one",
     )
     n_best: int = row(
-        1, 1, WIDEST_BEAM, "Different translations per sentence, best first; at most beam_size.",
+        1,
+        1,
+        WIDEST_BEAM,
+        "Different translations per sentence, best first; at most beam_size.",
         rule="n_best",
     )
     sibling_penalty: float = row(  # gamma of Li et al. 2016
-        0.0, 0, 100, "Makes hypotheses differ: when the beam is chosen, a continuation loses this much log-probability "
+        0.0,
+        0,
+        100,
+        "Makes hypotheses differ: when the beam is chosen, a continuation loses this much log-probability "
         "per better continuation of the same hypothesis. Scores are without it; 0: no such rule.",
         rule="sibling_penalties",
     )
     min_length: int = row(
-        1, 1, LONGEST_OUTPUT, "Tokens of the shortest translation, end of sentence included, if extra_length allows as "
-        "many.", OUTPUT,
+        1,
+        1,
+        LONGEST_OUTPUT,
+        "Tokens of the shortest translation, end of sentence included, if extra_length allows as many.",
+        OUTPUT,
         rule="min_lengths",
     )
     max_length: int | None = row(
-        None, 1, LONGEST_OUTPUT, "Tokens of the longest translation, end of sentence included, if extra_length allows "
-        "more.", OUTPUT,
+        None,
+        1,
+        LONGEST_OUTPUT,
+        "Tokens of the longest translation, end of sentence included, if extra_length allows more.",
+        OUTPUT,
         rule="limits",
     )
     no_repeat_ngram_size: int = row(  # Paulus et al. 2018
-        0, 0, LONGEST_NGRAM, "No sequence of so many tokens comes twice in a translation; 0: no such rule.", REPETITION,
+        0,
+        0,
+        LONGEST_NGRAM,
+        "No sequence of so many tokens comes twice in a translation; 0: no such rule.",
+        REPETITION,
         rule="no_repeat_ngram_sizes",
     )
     repetition_penalty: float = row(  # after Keskar et al. 2019
-        1.0, 0.01, 100, "Log-probabilities of tokens that a translation already has are multiplied by it, and count so "
-        "in its score; 1: no such rule.", REPETITION,
+        1.0,
+        0.01,
+        100,
+        "Log-probabilities of tokens that a translation already has are multiplied by it, and count so "
+        "in its score; 1: no such rule.",
+        REPETITION,
         rule="repetition_penalties",
     )
     temperature: float = row(
-        0.0, 0, 100, "Above 0: draw tokens from P^(1/temperature) instead of searching, beam_size times.", SAMPLING,
+        0.0,
+        0,
+        100,
+        "Above 0: draw tokens from P^(1/temperature) instead of searching, beam_size times.",
+        SAMPLING,
         rule="temperatures",
     )
     top_k: int = row(  # Fan et al. 2018
-        0, 0, LARGEST, "With a temperature: draw among the k most probable tokens; 0: among all.", SAMPLING,
-        rule="top_ks", needs="temperature",
+        0,
+        0,
+        LARGEST,
+        "With a temperature: draw among the k most probable tokens; 0: among all.",
+        SAMPLING,
+        rule="top_ks",
+        needs="temperature",
     )
     top_p: float = row(  # Holtzman et al. 2020
-        1.0, 0, 1, "With a temperature: draw among the fewest most probable tokens whose sum reaches p; 1: among all.",
+        1.0,
+        0,
+        1,
+        "With a temperature: draw among the fewest most probable tokens whose sum reaches p; 1: among all.",
         SAMPLING,
-        rule="top_ps", needs="temperature",
+        rule="top_ps",
+        needs="temperature",
     )
     seed: int = row(
-        0, -LARGEST - 1, LARGEST, "With a temperature: the same seed draws the same translation of a sentence, "
-        "whatever else is translated.", SAMPLING,
-        rule="seeds", needs="temperature",
+        0,
+        -LARGEST - 1,
+        LARGEST,
+        "With a temperature: the same seed draws the same translation of a sentence, whatever else is translated.",
+        SAMPLING,
+        rule="seeds",
+        needs="temperature",
     )
-    # fmt: on
 
     def __post_init__(self):
         for option in OPTIONS.values():
@@ -183,14 +238,18 @@ LAWS = (
     Law("n_best", "beam_size", "n_best must not exceed beam_size.", lambda n, k: n <= k),
     Law("min_length", "max_length", "min_length must not exceed max_length.", lambda least, most: least <= most),
     Law(
-        "top_k", "temperature", "top_k needs a temperature above 0, without which nothing is drawn.",
+        "top_k",
+        "temperature",
+        "top_k needs a temperature above 0, without which nothing is drawn.",
         lambda k, temperature: (k == 0) | (temperature > 0),
     ),
     Law(
-        "top_p", "temperature", "top_p needs a temperature above 0, without which nothing is drawn.",
+        "top_p",
+        "temperature",
+        "top_p needs a temperature above 0, without which nothing is drawn.",
         lambda p, temperature: (p == 1) | (temperature > 0),
     ),
-)  # fmt: skip
+)
 
 
 def check_options(options: Any) -> None:

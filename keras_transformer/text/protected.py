@@ -202,8 +202,9 @@ def translate_protected(
         if unplaced and rank == 0:
             log.warning(
                 "line %d: %s has no place in its translation, since the model does not align words",
-                first_line + number, ", ".join(unplaced),
-            )  # fmt: skip
+                first_line + number,
+                ", ".join(unplaced),
+            )
         return translation._replace(text=text, unplaced=unplaced)
 
     return [

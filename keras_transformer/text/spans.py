@@ -154,8 +154,10 @@ def end_of_url(text: str, start: int, end: int) -> int:
     """Return where a URL ends: punctuation of the sentence behind it, such as a stop or ")", is not part of it."""
     while end > start and (
         text[end - 1] in ".,;:!?"
-        or any(text[end - 1] == close and text.count(open_, start, end) < text.count(close, start, end)
-               for open_, close in ("()", "[]", "{}"))
-    ):  # fmt: skip
+        or any(
+            text[end - 1] == close and text.count(open_, start, end) < text.count(close, start, end)
+            for open_, close in ("()", "[]", "{}")
+        )
+    ):
         end -= 1
     return end

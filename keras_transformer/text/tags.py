@@ -110,9 +110,14 @@ def opening_mark(text: str, tag: Tag) -> Mark:
     """Return the tag that opens a pair as it stands between its neighbours in the source."""
     has_space = text[tag.start - 1 : tag.start].isspace()
     return Mark(
-        tag.opening, False, punctuation_at(text, tag.start, opens=True), pair=1, divides=tag.divides[0],
-        has_space=has_space, takes_more=not text[: tag.start].strip(),
-    )  # fmt: skip
+        tag.opening,
+        False,
+        punctuation_at(text, tag.start, opens=True),
+        pair=1,
+        divides=tag.divides[0],
+        has_space=has_space,
+        takes_more=not text[: tag.start].strip(),
+    )
 
 
 def closing_mark(text: str, tag: Tag) -> Mark:

@@ -15,10 +15,22 @@ from tests.support.searches import OTHER_VALUES
 COMMANDS = typer.main.get_command(cluster.app).commands
 FLAGS = {"confidence", "markup", "numbers", "duplicates"}
 VALUES = {  # of every option, one that is not its default
-    "master": "yarn", "conf": "spark.a=b", "protect": "urls", "tag": "<bt>", "format": "parquet", "column": "a",
-    "reference_column": "b", "translation_column": "b", "batch_size": 3, "part_bytes": 3, "languages": "en,de",
-    "source_script": "LATIN", "target_script": "GREEK", "length_ratio": 2.5, "longest_word": 30,
-} | OTHER_VALUES  # fmt: skip
+    "master": "yarn",
+    "conf": "spark.a=b",
+    "protect": "urls",
+    "tag": "<bt>",
+    "format": "parquet",
+    "column": "a",
+    "reference_column": "b",
+    "translation_column": "b",
+    "batch_size": 3,
+    "part_bytes": 3,
+    "languages": "en,de",
+    "source_script": "LATIN",
+    "target_script": "GREEK",
+    "length_ratio": 2.5,
+    "longest_word": 30,
+} | OTHER_VALUES
 FILES = {"keep": "dog\n", "glossary": "dog\tHund\n"}
 RULE = {"clean": ["--identical"]}  # without one there is nothing to do
 

@@ -62,8 +62,11 @@ def test_a_path_is_no_pattern_and_no_list_of_paths():
 def test_parquet_has_tables(monkeypatch):
     monkeypatch.setattr(corpora, "Tables", lambda *asked: asked)
     assert corpus_of("context", "parquet", ["text"], {"score": "double"}, ["a"]) == (
-        "context", ("text",), {"score": "double"}, ["a"],
-    )  # fmt: skip
+        "context",
+        ("text",),
+        {"score": "double"},
+        ["a"],
+    )
 
 
 class Session:
@@ -111,9 +114,10 @@ class Schema:
 @pytest.fixture
 def sql(monkeypatch):
     for name, module in {
-        "pyspark": types.ModuleType("pyspark"), "pyspark.sql": types.SimpleNamespace(SparkSession=Session),
+        "pyspark": types.ModuleType("pyspark"),
+        "pyspark.sql": types.SimpleNamespace(SparkSession=Session),
         "pyspark.sql.types": types.SimpleNamespace(StructType=Schema),
-    }.items():  # fmt: skip
+    }.items():
         monkeypatch.setitem(sys.modules, name, module)
     return types.SimpleNamespace()
 

@@ -54,9 +54,10 @@ class Signature:
     """A signature that returns its inputs, with the types that they have."""
 
     structured_outputs = {"text": None, "times": None}
-    structured_input_signature = (), {
-        "text": tf.TensorSpec([None], tf.string, "text"), "times": tf.TensorSpec([None], tf.int32, "times")
-    }  # fmt: skip
+    structured_input_signature = (
+        (),
+        {"text": tf.TensorSpec([None], tf.string, "text"), "times": tf.TensorSpec([None], tf.int32, "times")},
+    )
 
     def __call__(self, **inputs):
         if inputs["times"][0] > 9:

@@ -93,9 +93,12 @@ def test_what_was_finished_stays_and_the_parts_that_are_missing_are_made(context
     plan = json.loads((unfinished / "plan.json").read_text(encoding="utf-8"))
     assert plan == {
         "input": [[f"file:{path}", len(path.read_bytes()), int(path.stat().st_mtime * 1000)] for path in files],
-        "parts": plan["parts"], "export": None, "work": repr(WORK), "batch_size": "2",
+        "parts": plan["parts"],
+        "export": None,
+        "work": repr(WORK),
+        "batch_size": "2",
         "format": "MarkedRows(format=TabLines(columns=(1, 2)))",
-    }  # fmt: skip
+    }
     first = {path.name: path.stat().st_ino for path in (unfinished / "1").glob("part-*")}
     run(None, REQUEST, place(corpus, part_bytes=1))  # the parts are those that were begun
     out = corpus.parent / "out"
@@ -209,6 +212,9 @@ def test_without_a_signal_an_error_is_what_it_is():
 
 
 def test_a_part_that_is_finished_is_not_computed_again(context):
-    of_part = functools.partial(part.lines_of_part, Job(Clean((("identical", True),)), job.corpus_of(
-        None, "tsv", ["1", "2"], {}, []).format, 2, ""), frozenset([1]))  # fmt: skip
+    of_part = functools.partial(
+        part.lines_of_part,
+        Job(Clean((("identical", True),)), job.corpus_of(None, "tsv", ["1", "2"], {}, []).format, 2, ""),
+        frozenset([1]),
+    )
     assert list(of_part(1, ["a\tb"])) == [] and list(of_part(0, ["a\tb"])) == ["a\tb\t\t"]

@@ -131,7 +131,7 @@ def test_what_everybody_may_rely_on_is_set():
         ("IOException: No space", "", "^Spark gave up: IOException: No space.$"),
         ("cluster.errors.ClusterError: No signature.", "a trace", "^No signature.$"),
     ],
-)  # fmt: skip
+)
 def test_a_failure_of_spark_is_one_sentence_and_what_it_printed_stays_if_it_is_named(
     kind, message, printed, sentence, tmp_path
 ):

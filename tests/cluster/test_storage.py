@@ -24,9 +24,15 @@ def storage(context):
 def corpus(tmp_path):
     """A folder of text, with what is none in it, and a folder beside it."""
     for name, text in {
-        "in/b.txt": "bb\n", "in/a.txt": "a\n", "in/empty.txt": "", "in/_SUCCESS": "x", "in/.a.txt.crc": "x",
-        "in/deeper/c.txt": "c\n", "more/d.txt": "d\n", "none/empty.txt": "",
-    }.items():  # fmt: skip
+        "in/b.txt": "bb\n",
+        "in/a.txt": "a\n",
+        "in/empty.txt": "",
+        "in/_SUCCESS": "x",
+        "in/.a.txt.crc": "x",
+        "in/deeper/c.txt": "c\n",
+        "more/d.txt": "d\n",
+        "none/empty.txt": "",
+    }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
         os.utime(tmp_path / name, (7, 7.5))

@@ -77,8 +77,9 @@ def test_a_pair_in_another_language_is_dropped_and_an_unknown_language_is_named(
     english, german = "The weather in the mountains was cold.", "Das Wetter in den Bergen war sehr kalt."
     work = Clean((("languages", ("en", "de")),))
     assert [row["dropped"] for row in work.on(None)([(english, german), (german, english)])] == [
-        None, "in another language",
-    ]  # fmt: skip
+        None,
+        "in another language",
+    ]
     with pytest.raises(ClusterError, match="has 'xx', which the detector does not know; it knows .*de, .*en"):
         Clean((("languages", ("en", "xx")),)).on(None)
 
@@ -108,8 +109,11 @@ def test_without_alignments_what_a_model_copies_comes_through_and_the_rest_is_na
     work = Translate(protection=protection)
     rows = work.on(lite_engine(Capitals()))([("<b>see {x}</b>",), ("a dog",), ("{x}",), ("nothing",)])
     assert [(row["translation"], row["unplaced"]) for row in rows] == [
-        ("<b>SEE {x}</b>", None), ("A DOG", "Köter"), ("{x}", None), ("NOTHING", None),
-    ]  # fmt: skip
+        ("<b>SEE {x}</b>", None),
+        ("A DOG", "Köter"),
+        ("{x}", None),
+        ("NOTHING", None),
+    ]
     assert list(rows[0]) == list(work.outputs)
 
 

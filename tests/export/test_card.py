@@ -18,19 +18,34 @@ SCORES = {
     "sentences": 1000,
     "scores": [
         {
-            "name": "BLEU", "form": "raw text", "value": 39.016, "margin": 1.0, "interval": [38.0, 40.0],
-            "signature": "nrefs:1|tok:13a", "undefined": None,
+            "name": "BLEU",
+            "form": "raw text",
+            "value": 39.016,
+            "margin": 1.0,
+            "interval": [38.0, 40.0],
+            "signature": "nrefs:1|tok:13a",
+            "undefined": None,
         },
         {
-            "name": "BLEU", "form": "tokenised", "value": None, "margin": None, "interval": None,
-            "signature": "nrefs:1", "undefined": "no reference has four tokens",
+            "name": "BLEU",
+            "form": "tokenised",
+            "value": None,
+            "margin": None,
+            "interval": None,
+            "signature": "nrefs:1",
+            "undefined": "no reference has four tokens",
         },
         {
-            "name": "chrF", "form": "raw text", "value": 62.9, "margin": None, "interval": None,
-            "signature": "nc:6", "undefined": None,
+            "name": "chrF",
+            "form": "raw text",
+            "value": 62.9,
+            "margin": None,
+            "interval": None,
+            "signature": "nc:6",
+            "undefined": None,
         },
     ],
-}  # fmt: skip
+}
 
 
 def card_of(folder, license=None, options=kt.SearchOptions(), **changes):  # noqa: B008 (it is immutable)
@@ -62,10 +77,24 @@ def test_the_card_of_a_run_that_was_scored_tells_the_hub_its_scores(tmp_path):
 
 @pytest.mark.parametrize(
     "damage",
-    [{}, *({"config.toml": text} for text in ("[data", "data = 3", "[[data]]", "other = 1", "\udcff")),
-     *({"scores.json": text} for text in ("{", "[]", "{}", '{"scores": 3}', '{"scores": [3]}', '{"scores": [{}]}',
-                                          '{"scores": [{"value": 1, "name": []}]}', "\udcff"))],
-)  # fmt: skip
+    [
+        {},
+        *({"config.toml": text} for text in ("[data", "data = 3", "[[data]]", "other = 1", "\udcff")),
+        *(
+            {"scores.json": text}
+            for text in (
+                "{",
+                "[]",
+                "{}",
+                '{"scores": 3}',
+                '{"scores": [3]}',
+                '{"scores": [{}]}',
+                '{"scores": [{"value": 1, "name": []}]}',
+                "\udcff",
+            )
+        ),
+    ],
+)
 def test_the_card_of_a_run_that_says_nothing_makes_nothing_up(damage, tmp_path):
     for name, text in damage.items():
         (tmp_path / name).write_text(text, encoding="utf-8", errors="surrogateescape")
@@ -116,9 +145,7 @@ def test_one_language_is_named_once_and_a_score_that_the_hub_does_not_know_is_le
 
 @pytest.mark.parametrize("normalization", ["gnmt", "tokens"])
 def test_the_card_names_the_penalty_the_beam_and_the_limit_of_the_run(normalization, tmp_path):
-    options = kt.SearchOptions(
-        beam_size=7, length_penalty=0.75, extra_length=33, length_normalization=normalization
-    )  # fmt: skip
+    options = kt.SearchOptions(beam_size=7, length_penalty=0.75, extra_length=33, length_normalization=normalization)
     card = " ".join(card_of(tmp_path, options=options).split())
     assert "continues 7 hypotheses until" in card and "ends an output 33 tokens after" in card
     assert ("Both divide the log-probability of a hypothesis by length^" in card) is (normalization == "tokens")

@@ -91,8 +91,9 @@ def test_a_certificate_in_a_few_lines():
     latency = {"source_tokens": "1-8", "p50": 1.2, "p95": 2.3, "p99": 3.4}
     content = {
         "equality": [check, check | {"rows": 7, "order": "shuffled", "same": 7, "ties": 2}],
-        "latency": {"by_source_tokens": [latency]}, "oldest_tensorflow": "2.12",
-    }  # fmt: skip
+        "latency": {"by_source_tokens": [latency]},
+        "oldest_tensorflow": "2.12",
+    }
     assert summary(content).splitlines() == [
         "C API, 1 line together, given order: 8 of 9 translations the same, 1 tie",
         "C API, 7 lines together, shuffled order: 7 of 9 translations the same, 2 ties",

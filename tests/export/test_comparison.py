@@ -36,8 +36,9 @@ def test_only_another_epsilon_explains_more_than_rounding(epsilon, difference, i
     monkeypatch.setattr(comparison, "Scorer", FixedScores)
     translator = types.SimpleNamespace(
         translate=lambda lines: [Translation(line.upper(), -1.0) for line in lines],
-        tokenizer="the run's", max_source_tokens=40,
-    )  # fmt: skip
+        tokenizer="the run's",
+        max_source_tokens=40,
+    )
     with pytest.raises(ExportError, match="'bb'") if is_refused else contextlib.nullcontext():
         found = comparison.compare("folder", model, translator, ["a", "bb"])
         assert found == (2, pytest.approx(2 * difference), "bb")

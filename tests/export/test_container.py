@@ -72,8 +72,10 @@ def test_the_container_has_no_rights_that_it_does_not_need(pod, container):
     assert rights["seccompProfile"] == {"type": "RuntimeDefault"}
     assert pod["spec"]["automountServiceAccountToken"] is False
     assert container["securityContext"] == {
-        "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}
-    }  # fmt: skip
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
     writable = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
     assert writable == {"/tmp"}
     [temporary] = [volume for volume in pod["spec"]["volumes"] if volume["name"] == "temporary"]

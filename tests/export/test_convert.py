@@ -31,13 +31,27 @@ OPTIONS = SearchOptions(beam_size=3)
         (16, 9, [(1, 16), (1, 16, 24), (8, 16, 24)]),
         (32, 9, [(1, 32), (1, 16, 24), (1, 24, 33), (1, 32, 41), (8, 16, 24), (8, 24, 33), (8, 32, 41)]),
         (20, 3, [(1, 20), (1, 16, 19), (1, 20, 23), (8, 16, 19), (8, 20, 23)]),
-        (65, 99, [
-            (1, 32), (1, 65),
-            (1, 16, 24), (1, 24, 34), (1, 32, 44), (1, 48, 64), (1, 64, 84), (1, 65, 85),
-            (8, 16, 24), (8, 24, 34), (8, 32, 44), (8, 48, 64), (8, 64, 84),
-        ]),
+        (
+            65,
+            99,
+            [
+                (1, 32),
+                (1, 65),
+                (1, 16, 24),
+                (1, 24, 34),
+                (1, 32, 44),
+                (1, 48, 64),
+                (1, 64, 84),
+                (1, 65, 85),
+                (8, 16, 24),
+                (8, 24, 34),
+                (8, 32, 44),
+                (8, 48, 64),
+                (8, 64, 84),
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_rooms_end_with_that_for_the_longest_source_and_have_room_for_what_translations_usually_need(
     longest, extra, rooms
 ):
@@ -69,8 +83,11 @@ def test_a_signature_gives_each_value_by_its_own_name():
     def outputs(of_loops, source_ids, n_best):
         positions.append(of_loops)
         return {
-            "ids": source_ids, "scores": tf.cast(n_best, tf.float32), "is_cut": source_ids > 5, "is_done": n_best > 1
-        }  # fmt: skip
+            "ids": source_ids,
+            "scores": tf.cast(n_best, tf.float32),
+            "is_cut": source_ids > 5,
+            "is_done": n_best > 1,
+        }
 
     search = search_function(outputs, room)
     found = search(tf.constant([[5, 6, 3, 0], [7, 3, 0, 0]]), tf.constant([1, 2]))
@@ -120,9 +137,11 @@ def package(monkeypatch):
     package = types.SimpleNamespace(__version__="9.9", Translator=Scored)
     spec = types.SimpleNamespace(SINUSOIDS=2048)
     for name, module in {
-        "ctranslate2": package, "ctranslate2.specs": types.ModuleType("specs"), "ctranslate2.specs.model_spec": kinds,
+        "ctranslate2": package,
+        "ctranslate2.specs": types.ModuleType("specs"),
+        "ctranslate2.specs.model_spec": kinds,
         "export.ctranslate2.spec": spec,
-    }.items():  # fmt: skip
+    }.items():
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
     return spec

@@ -45,8 +45,10 @@ def test_its_pieces_are_those_of_the_best_translation(ask, explained):
 def test_attention_is_the_models_for_every_block_and_head(pair, explained):
     forced = ForcedDecoder(pair[0])
     for row in (0, 2):
-        source, target = ([pair[1].pieces().index(piece) for piece in items(explained[name][row])] for name in
-                          ("source_pieces", "pieces"))  # fmt: skip
+        source, target = (
+            [pair[1].pieces().index(piece) for piece in items(explained[name][row])]
+            for name in ("source_pieces", "pieces")
+        )
         expected = forced(np.array([source]), np.array([target])).attention
         shapes = {"memory": (len(target), len(source)), "encoder": (len(source),) * 2, "decoder": (len(target),) * 2}
         for kind, (side, name) in ATTENTIONS.items():

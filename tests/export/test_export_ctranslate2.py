@@ -60,8 +60,11 @@ def test_greedy_search_finds_the_same_tokens(brief_run, tokenizer):
     model = exported(translator_model(brief_run), tokenizer, brief_run / "model")
     results = model.translate_batch(
         pieces_of(tokenizer, SENTENCES),
-        beam_size=1, return_end_token=True, max_decoding_length=13, **LIKE_OURS,
-    )  # fmt: skip
+        beam_size=1,
+        return_end_token=True,
+        max_decoding_length=13,
+        **LIKE_OURS,
+    )
     lengths = set()
     for result, right in zip(results, translator.translate(SENTENCES), strict=True):
         found = [tokenizer.pieces().index(piece) for piece in result.hypotheses[0]]

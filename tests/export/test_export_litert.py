@@ -161,8 +161,9 @@ def test_each_sentence_is_in_one_room_that_holds_it_and_has_no_empty_row(count):
 
 def test_eight_short_sentences_share_a_room():
     assert list(batches_in_rooms(dict.fromkeys(range(9), 3), ROOMS)) == [
-        (Room(8, 4), list(range(8))), (Room(1, 4), [8]),
-    ]  # fmt: skip
+        (Room(8, 4), list(range(8))),
+        (Room(1, 4), [8]),
+    ]
 
 
 # what is refused

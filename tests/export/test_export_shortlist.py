@@ -122,8 +122,9 @@ def test_the_vocabulary_map_of_ctranslate2_has_the_lists_and_it_translates_with_
     assert "use_vmap=True" in (folder / "README.md").read_text(encoding="utf-8")
     opened = ctranslate2.Translator(str(folder))
     for line in SENTENCES:
-        [result] = opened.translate_batch([[pieces[number] for number in tokenizer.encode(line)]],
-            use_vmap=True, max_decoding_length=20)  # fmt: skip
+        [result] = opened.translate_batch(
+            [[pieces[number] for number in tokenizer.encode(line)]], use_vmap=True, max_decoding_length=20
+        )
         assert set(result.hypotheses[0]) <= {pieces[number] for number in shortlist.of(tokenizer.encode(line))}
 
 

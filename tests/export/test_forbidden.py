@@ -20,9 +20,17 @@ from tests.support.exports import asker
 from tests.support.runs import SENTENCES
 
 TEXTS = [
-    "", "a", "The dog, the Dog and dogs", "Straße STRASSE straße", "dog_s dog-s dog's", "İstanbul und İ", "ΟΔΟΣ ΟΔΟΣΑ",
-    "e\u0301te x² 犬が犬", "the big  dog", "B.C. b.c",
-]  # fmt: skip
+    "",
+    "a",
+    "The dog, the Dog and dogs",
+    "Straße STRASSE straße",
+    "dog_s dog-s dog's",
+    "İstanbul und İ",
+    "ΟΔΟΣ ΟΔΟΣΑ",
+    "e\u0301te x² 犬が犬",
+    "the big  dog",
+    "B.C. b.c",
+]
 PHRASES = [
     "dog",
     "the dog",

@@ -134,8 +134,11 @@ def test_every_option_arrives_in_the_folder_of_hugging_face_and_in_its_compariso
     assert made["write_tokenizer"]["max_source_tokens"] == LONGEST
     card = made["model_card"]
     assert (card["name"], card["license"], card["options"], card["run"].path) == (
-        "mine", "cc-by-4.0", WITHOUT, tmp_path / "run",
-    )  # fmt: skip
+        "mine",
+        "cc-by-4.0",
+        WITHOUT,
+        tmp_path / "run",
+    )
     asked = arrived["compare"]["translator"].asked
     assert (asked["options"], asked["max_source_tokens"]) == (WITHOUT, 19) and arrived["compare"]["lines"] == ["a", "b"]
     assert "refuse_other_models" in arrived and capsys.readouterr().out == "compared\n"

@@ -192,14 +192,21 @@ def test_the_limits_of_the_options_are_those_of_the_grpc_server(has_keys, monkey
     [(found, calls, interceptors)] = made
     assert (port, calls, [each.keys for each in interceptors]) == (7, 50, ["keys"] * has_keys)
     assert found == {
-        "grpc.max_receive_message_length": 1000 + (1 << 16), "grpc.max_send_message_length": -1,
-        "grpc.so_reuseport": 0, "grpc.max_concurrent_streams": 50, "grpc.http2.bdp_probe": 0,
-        "grpc.server_handshake_timeout_ms": 2500, "grpc.keepalive_time_ms": 2500, "grpc.http2.ping_timeout_ms": 2500,
-        "grpc.max_connection_age_ms": 9000, "grpc.max_connection_age_grace_ms": 9250,
-    }  # fmt: skip
+        "grpc.max_receive_message_length": 1000 + (1 << 16),
+        "grpc.max_send_message_length": -1,
+        "grpc.so_reuseport": 0,
+        "grpc.max_concurrent_streams": 50,
+        "grpc.http2.bdp_probe": 0,
+        "grpc.server_handshake_timeout_ms": 2500,
+        "grpc.keepalive_time_ms": 2500,
+        "grpc.http2.ping_timeout_ms": 2500,
+        "grpc.max_connection_age_ms": 9000,
+        "grpc.max_connection_age_grace_ms": 9250,
+    }
     assert [handler.service_name() for handler in handlers] == [
-        "tensorflow.serving.PredictionService", "tensorflow.serving.ModelService",
-    ]  # fmt: skip
+        "tensorflow.serving.PredictionService",
+        "tensorflow.serving.ModelService",
+    ]
 
 
 HERE, ELSEWHERE = "ipv4:127.0.0.1:1", "ipv4:10.0.0.7:1"
@@ -266,11 +273,12 @@ def test_a_call_holds_the_longest_message_until_it_has_come_and_its_answer_until
         ({"body": BODY, "answer": failing}, "INTERNAL", "The server failed at this request."),
         ({"body": BODY, "free": 0}, "DEADLINE_EXCEEDED", "The message did not arrive within the deadline."),
         (
-            {"body": BODY, "peer": ELSEWHERE, "only_here": True}, "PERMISSION_DENIED",
+            {"body": BODY, "peer": ELSEWHERE, "only_here": True},
+            "PERMISSION_DENIED",
             f"Predict is for this machine alone. {grpc_api.INSTEAD}",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_call_that_gets_no_answer_gets_a_code_and_a_sentence(options, code, message, caplog):
     outcome, _, metrics = call(**options)
     assert outcome == (grpc.StatusCode[code], message) and f'status="{code}"' in metrics
@@ -288,11 +296,14 @@ def test_only_some_calls_are_for_this_machine_alone(peer, options):
 @pytest.mark.parametrize(
     ("request_type", "name"),
     [
-        (predict_pb2.PredictRequest, "Predict"), (ClassificationRequest, "Classify"), (RegressionRequest, "Regress"),
-        (MultiInferenceRequest, "MultiInference"), (GetModelMetadataRequest, "GetModelMetadata"),
+        (predict_pb2.PredictRequest, "Predict"),
+        (ClassificationRequest, "Classify"),
+        (RegressionRequest, "Regress"),
+        (MultiInferenceRequest, "MultiInference"),
+        (GetModelMetadataRequest, "GetModelMetadata"),
         (GetModelStatusRequest, "GetModelStatus"),
     ],
-)  # fmt: skip
+)
 def test_calls_are_counted_under_the_names_of_their_methods(request_type, name):
     *_, metrics = call(b"", request_type=request_type)
     assert f'API="{name}",entrypoint="GRPC"' in metrics

@@ -57,9 +57,20 @@ def test_the_page_metadata_and_metrics_are_packed_too(server):
 
 @pytest.mark.parametrize(
     ("value", "is_taken"),
-    [("gzip", True), ("GZIP", True), ("br,gzip", True), ("gzip;q=1.0", True), ("gzip; q=0.001", True), ("", False),
-     ("gzip;q=0", False), ("gzip; q=0.000", False), ("br", False), ("xgzip", False), ("identity", False)],
-)  # fmt: skip
+    [
+        ("gzip", True),
+        ("GZIP", True),
+        ("br,gzip", True),
+        ("gzip;q=1.0", True),
+        ("gzip; q=0.001", True),
+        ("", False),
+        ("gzip;q=0", False),
+        ("gzip; q=0.000", False),
+        ("br", False),
+        ("xgzip", False),
+        ("identity", False),
+    ],
+)
 def test_who_takes_gzip(value, is_taken):
     assert takes_gzip(Headers({"accept-encoding": value})) is is_taken
 

@@ -37,9 +37,11 @@ async def fed(application, parts):
     extra = {"socket": peer, "sockname": ("::1", 1), "peername": ("::1", 2)}
     ends = []
     transport = mock.Mock(
-        get_extra_info=extra.get, is_closing=lambda: bool(ends), close=lambda: ends.append(1),
+        get_extra_info=extra.get,
+        is_closing=lambda: bool(ends),
+        close=lambda: ends.append(1),
         get_write_buffer_size=lambda: 0,
-    )  # fmt: skip
+    )
     connection.connection_made(transport)
     found = [(connection._header_timer is not None, bool(ends))]
     for part in parts:

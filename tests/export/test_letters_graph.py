@@ -80,9 +80,10 @@ class LettersGraph(ServedGraph):
         length, width = target_ids.shape[1], source_ids.shape[1]
         weights = tf.tile(tf.eye(length, width)[tf.newaxis, tf.newaxis], [len(target_ids), 2, 1, 1])
         return types.SimpleNamespace(
-            log_probs=tf.where(target_ids == PAD, 0.0, -0.5), attention={"decoder_block_2/memory": weights},
+            log_probs=tf.where(target_ids == PAD, 0.0, -0.5),
+            attention={"decoder_block_2/memory": weights},
             log_coverage=lambda ids: tf.fill([len(ids)], -2.0),
-        )  # fmt: skip
+        )
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def tensor(buffer, name=b"x", kind=schema.TensorType.FLOAT32, shape=(16, 16)):
 def operator(code, inputs, outputs, kind=0, options=None):
     return schema.OperatorT(
         opcodeIndex=code, inputs=ints(*inputs), outputs=ints(*outputs), builtinOptionsType=kind, builtinOptions=options
-    )  # fmt: skip
+    )
 
 
 CODES = {name: getattr(schema.BuiltinOperator, name) for name in ("WHILE", "IF", "ADD", "FILL")}
@@ -93,8 +93,9 @@ def model_with_a_loop(name, weights, metadata=b"about"):
     loop = schema.WhileOptionsT(condSubgraphIndex=1, bodySubgraphIndex=2)
     condition = schema.IfOptionsT(thenSubgraphIndex=1, elseSubgraphIndex=2)
     operators = [
-        operator(WHILE, [0, 1], [2], options.WhileOptions, loop), operator(IF, [2], [2], options.IfOptions, condition)
-    ]  # fmt: skip
+        operator(WHILE, [0, 1], [2], options.WhileOptions, loop),
+        operator(IF, [2], [2], options.IfOptions, condition),
+    ]
     main = schema.SubGraphT(tensors=[tensor(1), tensor(2), tensor(0)], operators=operators, outputs=ints(2))
     main.inputs = ints()
     others = [schema.SubGraphT(tensors=[], operators=[], inputs=ints(), outputs=ints()) for _ in range(2)]
@@ -102,11 +103,13 @@ def model_with_a_loop(name, weights, metadata=b"about"):
     data = [None, weights, np.zeros(16 * 16 * 4, np.uint8), np.frombuffer(metadata, np.uint8)]
     output = schema.TensorMapT(name=b"found", tensorIndex=2)
     return schema.ModelT(
-        version=3, operatorCodes=codes, subgraphs=[main, *others],
+        version=3,
+        operatorCodes=codes,
+        subgraphs=[main, *others],
         buffers=[schema.BufferT(data=each) for each in data],
         metadata=[schema.MetadataT(name=b"note", buffer=3)],
         signatureDefs=[schema.SignatureDefT(inputs=[], outputs=[output], signatureKey=name, subgraphIndex=0)],
-    )  # fmt: skip
+    )
 
 
 def packed(model):

@@ -138,9 +138,16 @@ def test_a_batch_is_counted_under_its_version_by_its_rows_and_seconds():
     metrics, labels = Metrics(ANY), {"model_name": "any", "version": "7"}
     for rows, seconds in ((3, 0.5), (2, 0.25)):
         metrics.computed(types.SimpleNamespace(model="any", number=7), rows, seconds)
-    found = {name: metrics.registry.get_sample_value(f"keras_transformer_{name}", labels) for name in (
-        "rows_total", "batch_rows_sum", "batch_rows_count", "batch_seconds_sum", "rows_created",
-    )}  # fmt: skip
+    found = {
+        name: metrics.registry.get_sample_value(f"keras_transformer_{name}", labels)
+        for name in (
+            "rows_total",
+            "batch_rows_sum",
+            "batch_rows_count",
+            "batch_seconds_sum",
+            "rows_created",
+        )
+    }
     assert list(found.values()) == [5, 5, 2, 0.75, None]  # the time at which a counter began is not shown
 
 

@@ -76,8 +76,10 @@ def test_of_the_two_latest_a_new_one_replaces_the_older(tmp_path, closed):
     refresh(models)
     assert numbers(models) == [3, 2] and closed == [("mine", 1)] and models.version("mine", 2) is kept
     assert {number: status.state for number, status in models.statuses("mine").items()} == {
-        3: State.AVAILABLE, 2: State.AVAILABLE, 1: State.END
-    }  # fmt: skip
+        3: State.AVAILABLE,
+        2: State.AVAILABLE,
+        1: State.END,
+    }
 
 
 def test_a_request_names_a_number_or_a_label_or_gets_the_highest(tmp_path):
@@ -107,8 +109,10 @@ def test_what_is_not_served_is_answered_in_the_words_of_tensorflow_serving(tmp_p
 
 def test_the_state_of_what_never_was_is_not_found(tmp_path):
     models = opened(tmp_path, Model("mine", write_light(tmp_path / "mine", 7)))
-    for name, number, words in (("mine", 3, "Could not find version 3 of model mine"),
-                                ("other", None, "Could not find any versions of model other")):  # fmt: skip
+    for name, number, words in (
+        ("mine", 3, "Could not find version 3 of model mine"),
+        ("other", None, "Could not find any versions of model other"),
+    ):
         with pytest.raises(RequestError, match=words) as error:
             models.statuses(name, number)
         assert error.value.code is Code.NOT_FOUND

@@ -32,19 +32,24 @@ class Graph:
         best = np.array([[line[:20].upper().encode(), b"other"] for line in lines] + [[b"", b""]], object)[:-1]
         numbers = np.array([[-len(line), -1e9] for line in lines], np.float32)
         found = {
-            "translations": best, "scores": numbers, "log_probabilities": numbers, "pieces": best,
+            "translations": best,
+            "scores": numbers,
+            "log_probabilities": numbers,
+            "pieces": best,
             "is_cut": np.array([[line.startswith("It"), False] for line in lines]),
             "truncated": np.array([len(line) > 20 for line in lines]),
             "unplaced": np.array([[b"{x}" if "It" in line else b"", b""] for line in lines], object),
-        }  # fmt: skip
+        }
         return {name: found[name] for name in names}
 
 
 def ask(texts, paragraphs=(True,), outputs=(*RANKED, SPANS), graph=None):
     inputs = {
-        "text": np.array([text.encode() for text in texts], object), "beam_size": np.array([4]),
-        "paragraphs": np.array(paragraphs), "language": np.array([b"en"], object),
-    }  # fmt: skip
+        "text": np.array([text.encode() for text in texts], object),
+        "beam_size": np.array([4]),
+        "paragraphs": np.array(paragraphs),
+        "language": np.array([b"en"], object),
+    }
     return run_paragraphs(graph or Graph(), outputs, inputs)
 
 
@@ -81,12 +86,16 @@ def test_a_prefix_begins_the_first_sentence_of_a_text_alone():
 
     inputs = {
         "text": np.array([b"a. b.", b"A dog. A cat. A dog.", b"\n***", b"A dog runs and a cat"], object),
-        "paragraphs": np.array([False, True, True, True]), "language": np.array([b"en"], object),
+        "paragraphs": np.array([False, True, True, True]),
+        "language": np.array([b"en"], object),
         "target_prefix": np.array([b"1:", b"2:", b"3:", b""], object),
-    }  # fmt: skip
+    }
     assert run_paragraphs(graph, ("translations",), inputs)["translations"][:, 0].tolist() == [
-        b"1:a. b.", b"2:A dog. A cat. A dog.", b"\n***", b"A dog runs and a cat",
-    ]  # fmt: skip
+        b"1:a. b.",
+        b"2:A dog. A cat. A dog.",
+        b"\n***",
+        b"A dog runs and a cat",
+    ]
 
 
 def test_lines_and_texts_in_one_request_keep_their_rows():
@@ -123,9 +132,11 @@ def test_another_signature_stays_as_it_is():
 
 def test_each_text_is_divided_by_the_rules_of_its_language():
     inputs = {
-        "text": np.array([b"Er kam am 3. Mai."] * 2, object), "beam_size": np.array([4]),
-        "paragraphs": np.array([True]), "language": np.array([b"de", b"en"], object),
-    }  # fmt: skip
+        "text": np.array([b"Er kam am 3. Mai."] * 2, object),
+        "beam_size": np.array([4]),
+        "paragraphs": np.array([True]),
+        "language": np.array([b"de", b"en"], object),
+    }
     spans = run_paragraphs(Graph(), (SPANS,), inputs)[SPANS].tolist()
     assert [len(places.split()) // 4 for places in spans] == [1, 2]
 
@@ -136,10 +147,16 @@ def test_as_many_sentences_as_are_possible_are_translated_and_a_text_in_another_
     with pytest.raises(RequestError, match="more than 2 sentences"):
         ask(["a dog\n\na cat\n\na cow"])
     with pytest.raises(RequestError, match="not UTF-8"):
-        run_paragraphs(Graph(), ("scores",), {
-            "text": np.array([b"\xff"], object), "beam_size": np.array([4]), "paragraphs": np.array([True]),
-            "language": np.array([b"en"], object),
-        })  # fmt: skip
+        run_paragraphs(
+            Graph(),
+            ("scores",),
+            {
+                "text": np.array([b"\xff"], object),
+                "beam_size": np.array([4]),
+                "paragraphs": np.array([True]),
+                "language": np.array([b"en"], object),
+            },
+        )
 
 
 def test_a_text_takes_no_required_phrases():
@@ -173,8 +190,11 @@ def test_a_line_may_have_required_phrases_beside_a_text_without_any():
         return Graph()(names, inputs)
 
     inputs = {
-        "text": np.array([b"a", b"A dog."], object), "paragraphs": np.array([False, True]), "beam_size": np.array([4]),
-        "language": np.array([b"en"], object), "required": np.array([b"Hund", b""], object),
-    }  # fmt: skip
+        "text": np.array([b"a", b"A dog."], object),
+        "paragraphs": np.array([False, True]),
+        "beam_size": np.array([4]),
+        "language": np.array([b"en"], object),
+        "required": np.array([b"Hund", b""], object),
+    }
     found = run_paragraphs(graph, ("translations",), inputs)["translations"]
     assert found[:, 0].tolist() == [b"A", b"A DOG."] and asked == [[b"Hund"], [b""]]

@@ -38,10 +38,19 @@ def tokenizer_with_signs():
     """A Tokenizer some of whose pieces are a letter and the sign behind it, as models from elsewhere may have."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([*SENTENCES, "a, a! b c", "a, d a! e"] * 5), model_writer=model, model_type="bpe",
-        vocab_size=60, split_by_unicode_script=False, pad_id=PAD, unk_id=UNK, bos_id=BOS, eos_id=EOS, minloglevel=2,
-        character_coverage=1.0, hard_vocab_limit=False,
-    )  # fmt: skip
+        sentence_iterator=iter([*SENTENCES, "a, a! b c", "a, d a! e"] * 5),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=60,
+        split_by_unicode_script=False,
+        pad_id=PAD,
+        unk_id=UNK,
+        bos_id=BOS,
+        eos_id=EOS,
+        minloglevel=2,
+        character_coverage=1.0,
+        hard_vocab_limit=False,
+    )
     return Tokenizer.of_bytes(model.getvalue())
 
 
@@ -171,6 +180,8 @@ def test_the_rules_of_some_lines_are_those_of_each():
     rules = LineRules({"n_best": tf.constant([1, 2, 3])}, prefixes, endings, required, "edges").of([2, 1])
     assert rules.pop("word_edges") == "edges"
     assert {name: rule.numpy().tolist() for name, rule in rules.items()} == {
-        "n_best": [3, 2], "prefixes": [[PAD, PAD], [2, 3]], "required": [[[2, PAD], [3, 4]], [[PAD, PAD], [PAD, PAD]]],
+        "n_best": [3, 2],
+        "prefixes": [[PAD, PAD], [2, 3]],
+        "required": [[[2, PAD], [3, 4]], [[PAD, PAD], [PAD, PAD]]],
         "endings": [[[8, PAD], [NO_ENDING, NO_ENDING]], [[5, 6], [7, PAD]]],
-    }  # fmt: skip
+    }

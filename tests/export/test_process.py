@@ -121,9 +121,16 @@ def test_every_limit_of_the_options_arrives_at_connections_and_at_what_looks_for
     connection = told.pop("http")
     assert (connection.seconds, connection.most) == (3.0, 9)
     assert told == {
-        "ws": "none", "lifespan": "off", "log_config": None, "access_log": False, "server_header": False,
-        "timeout_keep_alive": 7.0, "timeout_graceful_shutdown": 2, "Models": (0.5, 0.7), "Secrets": (0.5,),
-    }  # fmt: skip
+        "ws": "none",
+        "lifespan": "off",
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "timeout_keep_alive": 7.0,
+        "timeout_graceful_shutdown": 2,
+        "Models": (0.5, 0.7),
+        "Secrets": (0.5,),
+    }
 
 
 def test_a_handshake_and_the_end_of_tls_have_the_time_of_headers():

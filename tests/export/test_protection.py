@@ -34,7 +34,7 @@ def capitals(names, inputs):
     }
     found["scores"] = np.array([[-1.0, -1e9]] * len(texts))
     assert set(inputs) <= {"text", "required", "forbidden"}
-    return {name: found[name] for name in names}  # fmt: skip
+    return {name: found[name] for name in names}
 
 
 def ask(lines, outputs=("translations", UNPLACED, "scores"), abilities=NONE, **asked):
@@ -77,9 +77,15 @@ def test_of_a_model_that_does_not_align_terms_become_placeholders_too():
 
 @pytest.mark.parametrize(
     ("certificate", "aligned"),
-    [(None, True), ("{", True), ("[]", True), ("{}", True), ('{"alignment_layer": 1}', True),
-     ('{"alignment_layer": 0}', False)],
-)  # fmt: skip
+    [
+        (None, True),
+        ("{", True),
+        ("[]", True),
+        ("{}", True),
+        ('{"alignment_layer": 1}', True),
+        ('{"alignment_layer": 0}', False),
+    ],
+)
 def test_a_version_says_whether_its_model_aligns_words(tmp_path, certificate, aligned):
     if certificate is not None:
         (tmp_path / CERTIFICATE).write_text(certificate)
@@ -152,10 +158,13 @@ def test_a_line_that_is_no_text_is_left_to_the_graph():
         run_protected(
             capitals,
             OUTPUTS,
-            {"text": np.array([b"\xff"], object), **{each.name: np.array([b"urls"], object) for each in INPUTS[:1]},
-             **{each.name: np.array([b""], object) for each in INPUTS[1:]}},
+            {
+                "text": np.array([b"\xff"], object),
+                **{each.name: np.array([b"urls"], object) for each in INPUTS[:1]},
+                **{each.name: np.array([b""], object) for each in INPUTS[1:]},
+            },
             NONE,
-        )  # fmt: skip
+        )
 
 
 @pytest.mark.parametrize("name", [each.name for each in INPUTS])

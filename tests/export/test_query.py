@@ -98,9 +98,7 @@ def test_every_option_arrives_in_the_client(monkeypatch, tmp_path):
     [arguments] = calls
     del arguments["self"]
     access = Access(**files)
-    assert arguments == {
-        "url": "u", "rows_per_request": 5, "requests_at_once": 3, "deadline": 2.5, "access": access
-    }  # fmt: skip
+    assert arguments == {"url": "u", "rows_per_request": 5, "requests_at_once": 3, "deadline": 2.5, "access": access}
 
 
 @pytest.mark.parametrize(("options", "line"), [([], "a"), (["--scores"], "-1.5\ta"), (["--confidence"], "0.75\ta")])

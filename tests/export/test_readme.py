@@ -39,12 +39,11 @@ def code_of(text):
 
 
 RANKED = {  # log-probabilities whose best score is by a hair that of the third, of four tokens
-    (normalization, alpha): [
-        -1.001 * float(length_penalty(length, alpha, normalization)) for length in (1, 2)
-    ] + [-float(length_penalty(4, alpha, normalization)), -1.001 * float(length_penalty(10, alpha, normalization))]
+    (normalization, alpha): [-1.001 * float(length_penalty(length, alpha, normalization)) for length in (1, 2)]
+    + [-float(length_penalty(4, alpha, normalization)), -1.001 * float(length_penalty(10, alpha, normalization))]
     for normalization in ("gnmt", "tokens")
     for alpha in (0.0, 0.6, 2.0)
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("normalization", "alpha"), RANKED)
@@ -81,6 +80,7 @@ def test_a_litert_model_is_asked_by_its_first_signature_and_all_are_in_the_table
     assert all(f"`{name}`" in text for name in ("source_ids", "n_best", "ids", "scores", "is_cut", "is_done"))
     assert len(re.findall(r"\(rows, 3[,)]", text)) == 3  # a beam of 3
     assert re.findall(r"^\| `(.+)` \| (\d+) \| (\d+) \| (\w+) \|$", text, re.MULTILINE) == [
-        ("translate_1x32", "1", "32", "any"), ("translate_1x16_to_20", "1", "16", "20"),
+        ("translate_1x32", "1", "32", "any"),
+        ("translate_1x16_to_20", "1", "16", "20"),
         ("translate_8x16_to_20", "8", "16", "20"),
-    ]  # fmt: skip
+    ]

@@ -118,8 +118,10 @@ def test_a_signature_hands_each_input_on_by_its_name_and_has_the_defaults():
     )
     found = function(text=tf.constant(["a"]), beam_size=tf.constant([3]), target_prefix=tf.constant(["p"]))
     assert {name: value.numpy().tolist() for name, value in found.items()} == {
-        "text": [b"a"], "beam_size": [3], "target_prefix": [b"p"],
-    }  # fmt: skip
+        "text": [b"a"],
+        "beam_size": [3],
+        "target_prefix": [b"p"],
+    }
     parameters = inspect.signature(function.python_function).parameters
     assert list(parameters) == ["text", "beam_size", "target_prefix"]
     assert [parameters[name].default.numpy().tolist() for name in ("beam_size", "target_prefix")] == [[5], [b""]]

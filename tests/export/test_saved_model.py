@@ -64,9 +64,13 @@ def test_what_is_asked_for_arrives_at_the_graph_and_at_what_it_is_compared_with(
     asked = SavedModel(precision=kind, alignment_layer=2, signatures=["serving_default"])
     assert asked.export(job) == tmp_path / "to" / "1"
     of_both = {
-        "transformer": f"model in {kind}", "tokenizer": "tokenizer", "options": OPTIONS, "max_source_tokens": 99,
-        "calibration": "calibration", "shortlist": "shortlist",
-    }  # fmt: skip
+        "transformer": f"model in {kind}",
+        "tokenizer": "tokenizer",
+        "options": OPTIONS,
+        "max_source_tokens": 99,
+        "calibration": "calibration",
+        "shortlist": "shortlist",
+    }
     assert arrived["Translator"] == of_both | {"precision": kind}
     assert arrived["ServedGraph"] == of_both | {"alignment_layer": 2}
     assert arrived["write_saved_model"]["names"] == ("serving_default",)

@@ -33,9 +33,16 @@ def test_the_tokenizer_s_files_number_the_pieces_alike(pair, tmp_path):
 def test_the_configuration_has_the_shape_of_the_model():
     """The keys of transformers' MarianConfig; every number here differs from every other."""
     config = kt.TransformerConfig(
-        vocab_size=330, encoder_layers=2, decoder_layers=3, d_model=32, d_ff=48, num_heads=4, dropout=0.25,
-        activation="swish", shared_embeddings=False,
-    )  # fmt: skip
+        vocab_size=330,
+        encoder_layers=2,
+        decoder_layers=3,
+        d_model=32,
+        d_ff=48,
+        num_heads=4,
+        dropout=0.25,
+        activation="swish",
+        shared_embeddings=False,
+    )
     found = config_json(config)
     shape = {
         "d_model": 32, "encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 4,
@@ -60,9 +67,14 @@ def test_a_pair_of_models_is_written_side_by_side_and_what_is_not_known_is_left_
     assert (tmp_path / "target.spm").read_bytes() == tokenizer.target_spm
     pieces = tokenizer.pieces()
     assert json.loads((tmp_path / "tokenizer_config.json").read_text(encoding="utf-8")) == {
-        "tokenizer_class": "MarianTokenizer", "target_lang": "de", "model_max_length": 99, "separate_vocabs": False,
-        "unk_token": pieces[UNK], "eos_token": pieces[EOS], "pad_token": pieces[PAD],
-    }  # fmt: skip
+        "tokenizer_class": "MarianTokenizer",
+        "target_lang": "de",
+        "model_max_length": 99,
+        "separate_vocabs": False,
+        "unk_token": pieces[UNK],
+        "eos_token": pieces[EOS],
+        "pad_token": pieces[PAD],
+    }
 
 
 def test_special_pieces_are_named_as_the_tokenizer_names_them(tmp_path):

@@ -19,14 +19,27 @@ pytestmark = needs("ctranslate2")
 
 TOGETHER = {  # of what stands alone in VARIANTS, as much as goes together
     "learned positions, pre-norm, separate embeddings, biases, wider values": {
-        "norm": "pre", "norm_epsilon": 1e-2, "encoder_layers": 2, "decoder_layers": 1, "shared_embeddings": False,
-        "logits_bias": True, "positions": "learned", "max_positions": 40, "attention_bias": True, "key_dim": 4,
-        "value_dim": 10, "activation": "gelu",
+        "norm": "pre",
+        "norm_epsilon": 1e-2,
+        "encoder_layers": 2,
+        "decoder_layers": 1,
+        "shared_embeddings": False,
+        "logits_bias": True,
+        "positions": "learned",
+        "max_positions": 40,
+        "attention_bias": True,
+        "key_dim": 4,
+        "value_dim": 10,
+        "activation": "gelu",
     },
     "post-norm, other sinusoids, wider keys": {
-        "encoder_layers": 1, "decoder_layers": 2, "sinusoids": "tensor2tensor", "key_dim": 10, "value_dim": 4,
+        "encoder_layers": 1,
+        "decoder_layers": 2,
+        "sinusoids": "tensor2tensor",
+        "key_dim": 10,
+        "value_dim": 4,
     },
-}  # fmt: skip
+}
 VARIANTS = {
     "post-norm": {},
     "pre-norm": {"norm": "pre", "norm_epsilon": 1e-2},

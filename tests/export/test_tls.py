@@ -122,8 +122,11 @@ def test_curl(server, authority, version):
     body = json.dumps({"inputs": [LONG]})
     process = subprocess.run(
         ["curl", "-sS", version, "--cacert", authority.certificate, "-d@-", f"{server.url}:predict"],
-        input=body, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        input=body,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert json.loads(process.stdout)["outputs"]["translation"] == [LONG], process.stderr
 
 

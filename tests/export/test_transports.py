@@ -210,9 +210,10 @@ def test_a_channel_sends_any_size_reads_64_mib_and_asks_a_proxy_only_if_it_may(c
     [(target, *given, options)] = made
     assert (target, given) == ("h:1", [credentials] if credentials else [])
     assert dict(options) == {
-        "grpc.max_receive_message_length": 64 << 20, "grpc.max_send_message_length": -1,
+        "grpc.max_receive_message_length": 64 << 20,
+        "grpc.max_send_message_length": -1,
         "grpc.enable_http_proxy": int(uses_proxy),
-    }  # fmt: skip
+    }
     assert transport.scheme == ("grpcs" if credentials else "grpc")
 
 

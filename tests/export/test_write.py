@@ -25,8 +25,13 @@ def test_the_certificate_counts_equal_lines_ties_and_two_kinds_of_differences(tm
     found = compare(exported, translating(RUN), list("abcdef"))
     assert json.loads((tmp_path / CERTIFICATE).read_text(encoding="utf-8")) == {
         "made_with": dict.fromkeys(("tensorflow", "keras", "ai-edge-litert", "sentencepiece"), "9"),
-        "quantization": "int8", "lines": 6, "same": 2, "ties": 1, "same_text_with_another_score": 1, "another_text": 2,
-    }  # fmt: skip
+        "quantization": "int8",
+        "lines": 6,
+        "same": 2,
+        "ties": 1,
+        "same_text_with_another_score": 1,
+        "another_text": 2,
+    }
     assert str(found) == (
         "compared 6 lines: 2 translations with the same text and score, 1 tie, 3 with another score, "
         "2 of them with another text"

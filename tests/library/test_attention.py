@@ -279,8 +279,12 @@ def test_each_head_of_each_layer_and_kind_has_its_own_measures():
     for kind, layer, head in ((kind, *place) for kind in MEASURES for place in np.ndindex(2, 2)):
         key, name = 2 * layer + head, f"{kind}_{layer + 1}_head_{head + 1}"
         expected = {
-            "entropy": 0, "end": float(key == 3), "begin": float(key == 0), "same": 1 / 4, "next": (key > 0) / 3,
+            "entropy": 0,
+            "end": float(key == 3),
+            "begin": float(key == 0),
+            "same": 1 / 4,
+            "next": (key > 0) / 3,
             "previous": (key < 3) / 3,
-        }  # fmt: skip
+        }
         for measure in MEASURES[kind]:
             assert found[f"{name}/{measure}"] == pytest.approx(expected[measure]), (name, measure)

@@ -196,9 +196,16 @@ def test_dropout_falls_on_the_output_of_each_sublayer_and_never_on_the_sum():
 @pytest.mark.parametrize(("block_class", "sublayers"), [(EncoderBlock, 2), (DecoderBlock, 3)])
 def test_the_options_of_a_block_reach_every_sublayer(block_class, sublayers):
     block = block_class(
-        num_heads=3, key_dim=5, value_dim=7, d_ff=11, activation="gelu", dropout=0.25, norm_epsilon=0.5,
-        attention_bias=True, dtype="mixed_bfloat16",
-    )  # fmt: skip
+        num_heads=3,
+        key_dim=5,
+        value_dim=7,
+        d_ff=11,
+        activation="gelu",
+        dropout=0.25,
+        norm_epsilon=0.5,
+        attention_bias=True,
+        dtype="mixed_bfloat16",
+    )
     block.build(STATES.shape)
     parts = {}
     for layer in block._flatten_layers(include_self=False):

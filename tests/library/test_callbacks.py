@@ -42,8 +42,11 @@ def test_an_inspection_writes_curves_per_head_and_pictures_per_sentence_and_kind
     assert step == 40 and len(values) == 4 * sum(measures.values())
     assert {f"validation/attention/memory_1_head_{head}/entropy" for head in (1, 2, 3, 4)} <= set(values)
     assert all(0 <= value <= math.log(LONGEST) for value in values.values())
-    names = [f"attention_pictures/{kind}_sentence_{number}" for kind in ("1_memory", "2_encoder", "3_decoder")
-             for number in (1, 2)]  # fmt: skip
+    names = [
+        f"attention_pictures/{kind}_sentence_{number}"
+        for kind in ("1_memory", "2_encoder", "3_decoder")
+        for number in (1, 2)
+    ]
     assert log.pictures == [("validation", 40, name) for name in names]
 
 

@@ -131,10 +131,26 @@ def test_every_field_is_a_key_of_the_section_model_or_is_set_by_the_tokenizer_or
 
 
 OTHER_VALUES = dict(
-    encoder_layers=3, decoder_layers=5, d_model=12, d_ff=7, num_heads=3, key_dim=9, value_dim=11, activation="gelu",
-    norm="pre", norm_epsilon=0.5, positions="learned", max_positions=31, attention_bias=True, shared_embeddings=False,
-    logits_bias=True, encoder_layer="convolutional", kernel_size=5, dilated=True, decoder_layer="ssru",
-)  # fmt: skip
+    encoder_layers=3,
+    decoder_layers=5,
+    d_model=12,
+    d_ff=7,
+    num_heads=3,
+    key_dim=9,
+    value_dim=11,
+    activation="gelu",
+    norm="pre",
+    norm_epsilon=0.5,
+    positions="learned",
+    max_positions=31,
+    attention_bias=True,
+    shared_embeddings=False,
+    logits_bias=True,
+    encoder_layer="convolutional",
+    kernel_size=5,
+    dilated=True,
+    decoder_layer="ssru",
+)
 RESTRICTED = dict(encoder_layer="restricted", neighbourhood=9, sinusoids="tensor2tensor")
 
 

@@ -103,8 +103,10 @@ def test_a_document_knows_which_sentence_became_which():
         "The end.",
     ]
     assert [document.text[s.target_start : s.target_end] for s in document.sentences] == [
-        ".snur god A", ".nworb si tI", ".dne ehT"
-    ]  # fmt: skip
+        ".snur god A",
+        ".nworb si tI",
+        ".dne ehT",
+    ]
     assert {s.translation.score for s in document.sentences} == {-0.5}
 
 
@@ -132,9 +134,12 @@ def test_without_sentencex_it_is_one_sentence(monkeypatch):
 
 
 WHOLE = [
-    "https://x.org/a?with=things&and=more", "a.b@x.org", "{user.Name!r}", "www.x.org/?Is=It!No",
+    "https://x.org/a?with=things&and=more",
+    "a.b@x.org",
+    "{user.Name!r}",
+    "www.x.org/?Is=It!No",
     "<a title='Who? Me. Yes'>",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("language", ["en", "de", "zh"])

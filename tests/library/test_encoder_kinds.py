@@ -217,9 +217,15 @@ def convolutional(tmp_path_factory):
 @pytest.mark.slow
 def test_a_run_on_numbers_shows_the_attention_that_there_is(tmp_path):
     config = write_config(tmp_path)
-    changes = ("model.encoder_layer=convolutional", "model.kernel_size=5", "training.steps=1",
-               "training.checkpoint_every=1", "training.average_checkpoints=1", "training.validate_every=1",
-               "training.picture_sentences=1")  # fmt: skip
+    changes = (
+        "model.encoder_layer=convolutional",
+        "model.kernel_size=5",
+        "training.steps=1",
+        "training.checkpoint_every=1",
+        "training.average_checkpoints=1",
+        "training.validate_every=1",
+        "training.picture_sentences=1",
+    )
     found = invoke(app, config, *(part for change in changes for part in ("--set", change)))
     assert found.exit_code == 0, found.output
     folder = config.with_suffix("")

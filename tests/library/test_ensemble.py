@@ -155,9 +155,10 @@ def test_a_translation_has_the_logarithm_of_the_mean_as_its_score(runs):
     found = Translator.load(runs, SearchOptions(beam_size=4, length_penalty=0.0, extra_length=5)).translate(SENTENCES)
     tokenizer = Tokenizer(runs[0] / "tokenizer.model")
     read_back = [
-        (source, one) for source, one in zip(SENTENCES, found, strict=True)
+        (source, one)
+        for source, one in zip(SENTENCES, found, strict=True)
         if (*tokenizer.encode(one.text), 3) == one.ids
-    ]  # fmt: skip
+    ]
     assert len(read_back) >= 4
     sources, texts = [source for source, _ in read_back], [one.text for _, one in read_back]
     members = [Scorer.load(run, length_penalty=0.0).score(sources, texts) for run in runs]

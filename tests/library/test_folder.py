@@ -82,12 +82,21 @@ def test_the_activation_is_marians(marian, activation):
 
 
 REFUSED_OPTIONS = {
-    "type": "s2s", "transformer-decoder-autoreg": "average-attention", "transformer-ffn-depth": "3",
-    "transformer-no-projection": "true", "transformer-tied-layers": "[1, 1]", "transformer-ffn-activation": "glu",
-    "transformer-decoder-dim-ffn": "48", "transformer-postprocess-emb": "nd", "transformer-no-affine": "true",
-    "transformer-train-position-embeddings": "true", "lemma-dim-emb": "4", "right-left": "true",
-    "transformer-disable-position-embeddings": "true", "input-types": "[class, sequence]",
-}  # fmt: skip
+    "type": "s2s",
+    "transformer-decoder-autoreg": "average-attention",
+    "transformer-ffn-depth": "3",
+    "transformer-no-projection": "true",
+    "transformer-tied-layers": "[1, 1]",
+    "transformer-ffn-activation": "glu",
+    "transformer-decoder-dim-ffn": "48",
+    "transformer-postprocess-emb": "nd",
+    "transformer-no-affine": "true",
+    "transformer-train-position-embeddings": "true",
+    "lemma-dim-emb": "4",
+    "right-left": "true",
+    "transformer-disable-position-embeddings": "true",
+    "input-types": "[class, sequence]",
+}
 
 
 @pytest.mark.parametrize("name", REFUSED_OPTIONS)

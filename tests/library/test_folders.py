@@ -165,11 +165,25 @@ def test_what_is_wrong_with_a_checkpoint_and_weights_is_named(run, monkeypatch):
     assert re.search("has values that are NaN or infinite in .+/vars/0", the_missing(folders.folder(run)).text)
 
 
-@pytest.mark.parametrize("name", [
-    "model.json", "tokenizer.model", "tokenizer.model.sha256", "model.weights.h5", "inference.json", "config.toml",
-    "history.jsonl", "training_text.json", "scores.json", "calibration.json", "shortlist.npz", "validation.src.txt",
-    "metadata.json", "checkpoints/step-00000002.npz",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "model.json",
+        "tokenizer.model",
+        "tokenizer.model.sha256",
+        "model.weights.h5",
+        "inference.json",
+        "config.toml",
+        "history.jsonl",
+        "training_text.json",
+        "scores.json",
+        "calibration.json",
+        "shortlist.npz",
+        "validation.src.txt",
+        "metadata.json",
+        "checkpoints/step-00000002.npz",
+    ],
+)
 @pytest.mark.parametrize(
     "content", [None, b"", b"\0" * 100, b"\xff", b"HDF"], ids=["folder", "nothing", "0", "255", "h5"]
 )
@@ -186,10 +200,20 @@ def test_whatever_is_in_the_place_of_a_file_is_told_with_its_name_and_nothing_is
     assert len(told) == 1 and told[0].advice and not re.search(r"\n|errno", told[0].text, re.IGNORECASE)
 
 
-@pytest.mark.parametrize("name", [
-    "model.json", "inference.json", "config.toml", "history.jsonl", "training_text.json", "scores.json",
-    "calibration.json", "metadata.json", "metrics.jsonl",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "model.json",
+        "inference.json",
+        "config.toml",
+        "history.jsonl",
+        "training_text.json",
+        "scores.json",
+        "calibration.json",
+        "metadata.json",
+        "metrics.jsonl",
+    ],
+)
 def test_lists_that_are_nested_too_deeply_are_damage(run, name):
     (run / name).write_text(f"x = {100_000 * '['}" if name.endswith(".toml") else 100_000 * "[")
     told = [finding for finding in folders.folder(run) if name in finding.text and finding.state in (MISSING, NOTE)]

@@ -16,7 +16,11 @@ from tests.support.documents import capitals, texts_of, through
 
 FILES = {
     "text": [
-        "\ufeffHello there. How are\r\nyou?\r\n\r\n - a b\n\n\nEnd", "", "\n\n", "no end", "a\rb\x0bc\x85d\u2029e\r",
+        "\ufeffHello there. How are\r\nyou?\r\n\r\n - a b\n\n\nEnd",
+        "",
+        "\n\n",
+        "no end",
+        "a\rb\x0bc\x85d\u2029e\r",
         "# Title\n\n1. One.\n2. Two. It is\n> that. x\n",
     ],
     "jsonl": [
@@ -50,7 +54,8 @@ FILES = {
         "<p translate=no>Not me</p>"
         "<![CDATA[x]]> <svg><text>t</text></svg>&#8212; a < b &copy 1 & 2</body></html>\n",
         "<p>See<?php echo '>' ?>this<?= 1 ?> <p translate=NO>no</p><xmp><b>no</b></xmp><?php unclosed ><p>End",
-        "plain & text", "<P CLASS=notranslate>no</P>\n<TextArea>no</TEXTAREA><?php echo 1 ?><p>it is\n\n1 < 2 </p >",
+        "plain & text",
+        "<P CLASS=notranslate>no</P>\n<TextArea>no</TEXTAREA><?php echo 1 ?><p>it is\n\n1 < 2 </p >",
     ],
     "xliff": [
         '<?xml version="1.0" encoding="UTF-8"?>\r\n<xliff version="1.2" xmlns:x="urn:x"><file><body>\r\n  '
@@ -61,7 +66,7 @@ FILES = {
         "</segment>"
         "<ignorable><source> </source></ignorable></unit><!-- c --><?pi x?></file></xliff>",
     ],
-}  # fmt: skip
+}
 CASES = [(name, text) for name, texts in FILES.items() for text in texts]
 TEXTS_OF = {  # of the first file of each format
     "text": ["Hello there.", "How are", "you?", "a b", "End"],
@@ -236,7 +241,7 @@ def test_a_word_is_in_the_line_that_has_room_for_half_of_it(words, lines):
 
 BAD = [
     ("jsonl", '{"text": "a"}\n{"text": \n', 2, "line 2 is not JSON"),
-    ("jsonl", '[1]\n', 0, r"line 1 is not a JSON object with fields, but \[1\]"),
+    ("jsonl", "[1]\n", 0, r"line 1 is not a JSON object with fields, but \[1\]"),
     ("jsonl", '{"text": "a"}\n\n{"b": 1}\n', 3, "line 3 has no field 'text'; it has b"),
     ("jsonl", '{"text": 1.5}', 0, "line 1: the field 'text' is 1.5, not a text"),
     ("tsv", "id\ttext\n1\ta\n2\n", 4, "line 3 has 1 field, and field 2 is to be translated"),
@@ -260,7 +265,7 @@ BAD = [
     ("xliff", "", 0, "line 1 is not XML: no element found"),
     ("xliff", "<html/>", 0, "is XML, but no XLIFF: its first element is <html>"),
     ("xliff", '<?xml version="1.0" encoding="latin1"?><xliff/>', 0, "says that it is latin1: convert it to UTF-8"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name, text, least, sentence", BAD)

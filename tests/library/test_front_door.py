@@ -67,12 +67,30 @@ def test_every_public_name_is_that_of_its_module():
 
 def test_what_a_script_needs_is_public():
     assert set(kt.__all__) >= {
-        "Transformer", "TransformerConfig", "preset", "with_attention", "MultiHeadAttention", "EncoderBlock",
-        "DecoderBlock", "FeedForward", "TokenEmbedding", "SinusoidalPositions", "LearnedPositions", "Dropout",
-        "scaled_dot_product_attention", "Translator", "SearchOptions", "Tokenizer", "train_tokenizer",
-        "WarmupInverseSquareRoot", "LabelSmoothedCrossentropy", "TokenAccuracy", "Perplexity", "paper_optimizer",
+        "Transformer",
+        "TransformerConfig",
+        "preset",
+        "with_attention",
+        "MultiHeadAttention",
+        "EncoderBlock",
+        "DecoderBlock",
+        "FeedForward",
+        "TokenEmbedding",
+        "SinusoidalPositions",
+        "LearnedPositions",
+        "Dropout",
+        "scaled_dot_product_attention",
+        "Translator",
+        "SearchOptions",
+        "Tokenizer",
+        "train_tokenizer",
+        "WarmupInverseSquareRoot",
+        "LabelSmoothedCrossentropy",
+        "TokenAccuracy",
+        "Perplexity",
+        "paper_optimizer",
         "dataset_from_pairs",
-    }  # fmt: skip
+    }
 
 
 def test_editors_see_the_same_names_as_programs():

@@ -85,9 +85,16 @@ def test_by_separate_operations_it_is_the_same_function():
 
 RIGHT = {"backend": "jax", "device": "gpu", "dtype": "bfloat16", "queries": 4, "keys": 6, "d_k": 16, "d_v": 16}
 WRONG = [
-    ("backend", "tensorflow"), ("device", "cpu"), ("device", "tpu"), ("dtype", "float16"), ("dtype", "float32"),
-    ("queries", 1), ("keys", 3), ("d_k", 8), ("d_v", 8),
-]  # fmt: skip
+    ("backend", "tensorflow"),
+    ("device", "cpu"),
+    ("device", "tpu"),
+    ("dtype", "float16"),
+    ("dtype", "float32"),
+    ("queries", 1),
+    ("keys", 3),
+    ("d_k", 8),
+    ("d_v", 8),
+]
 
 
 @pytest.mark.parametrize(("name", "other"), WRONG, ids=str)

@@ -32,10 +32,15 @@ def test_what_a_model_reads(html, texts):
 @pytest.mark.parametrize(
     "text",
     [
-        "see <b>(w)</b>. So", "see (<b>w</b>).", "see <b>(w</b>).", "see (<b>w)</b>.", "see <b>(<i>w</i>)</b>. So",
-        "<i>(w)</i>, (<b>v</b>)!", "see (w)<br>.",
+        "see <b>(w)</b>. So",
+        "see (<b>w</b>).",
+        "see <b>(w</b>).",
+        "see (<b>w)</b>.",
+        "see <b>(<i>w</i>)</b>. So",
+        "<i>(w)</i>, (<b>v</b>)!",
+        "see (w)<br>.",
     ],
-)  # fmt: skip
+)
 def test_tags_that_keep_their_place_in_proportion_stand_between_the_same_punctuation(text, pair):
     text = f"<p>{text.translate({ord('('): pair[0], ord(')'): pair[1]})}</p>"
     assert through("html", text, lambda line: line.replace("w", "WWWWW")) == text.replace("w", "WWWWW")

@@ -60,17 +60,20 @@ class Pair:
         is_source, is_target = source != self.pads[0], target != self.pads[1]
         with torch.no_grad():
             theirs = self.theirs(
-                input_ids=torch.tensor(source), attention_mask=torch.tensor(is_source),
+                input_ids=torch.tensor(source),
+                attention_mask=torch.tensor(is_source),
                 decoder_input_ids=torch.tensor(shifted),
-            ).logits.numpy()  # fmt: skip
+            ).logits.numpy()
         inputs = np.take(self.target_ids, shifted)
         inputs[:, 0] = BOS
         ours = self.ours(
             {
-                "source_ids": np.take(self.source_ids, source), "source_segments": is_source.astype(np.int32),
-                "target_ids": inputs, "target_segments": is_target.astype(np.int32),
+                "source_ids": np.take(self.source_ids, source),
+                "source_segments": is_source.astype(np.int32),
+                "target_ids": inputs,
+                "target_segments": is_target.astype(np.int32),
             }
-        )  # fmt: skip
+        )
         return theirs[is_target], np.asarray(ours)[is_target]
 
 
@@ -124,10 +127,15 @@ def generated(pair, sources, beam_size, extra_length):
     for row in sources:
         with torch.no_grad():
             output = pair.theirs.generate(
-                torch.tensor([row]), num_beams=beam_size, do_sample=False, max_new_tokens=len(row) + extra_length,
-                bad_words_ids=[[pair.pads[1]], [1]], length_penalty=0.0, return_dict_in_generate=True,
+                torch.tensor([row]),
+                num_beams=beam_size,
+                do_sample=False,
+                max_new_tokens=len(row) + extra_length,
+                bad_words_ids=[[pair.pads[1]], [1]],
+                length_penalty=0.0,
+                return_dict_in_generate=True,
                 output_scores=True,
-            )  # fmt: skip
+            )
         ids = output.sequences[0].tolist()[1:]
         ids = ids[: ids.index(0) + 1] if 0 in ids else ids
         found.append((ids, float(output.sequences_scores[0]) if beam_size > 1 else None))

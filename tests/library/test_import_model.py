@@ -148,12 +148,22 @@ def test_an_empty_folder_is_filled(tmp_path):
 def test_a_model_is_described_by_its_shape_its_first_tags_and_how_it_searches(count, shared):
     tags = [f">>{number}<<" for number in range(count)]
     config = kt.TransformerConfig(
-        vocab_size=3001, encoder_layers=5, decoder_layers=2, d_model=64, d_ff=96, num_heads=4, shared_embeddings=shared,
-    )  # fmt: skip
+        vocab_size=3001,
+        encoder_layers=5,
+        decoder_layers=2,
+        d_model=64,
+        d_ff=96,
+        num_heads=4,
+        shared_embeddings=shared,
+    )
     model = types.SimpleNamespace(
-        kind="marian", config=config, tags=lambda: tags, values={"a": np.ones((30, 40)), "b": np.ones(7)},
-        search={"beam_size": 6, "length_penalty": 0.5}, notes=["one note", "another"],
-    )  # fmt: skip
+        kind="marian",
+        config=config,
+        tags=lambda: tags,
+        values={"a": np.ones((30, 40)), "b": np.ones(7)},
+        search={"beam_size": 6, "length_penalty": 0.5},
+        notes=["one note", "another"],
+    )
     shape, pieces, sinusoids, search, *notes = described(model)
     assert shape.startswith("marian: 5 + 2 layers, d_model 64, d_ff 96, 4 heads, ") and "; 1,207 parameters" in shape
     assert pieces.startswith(f"3,001 pieces, {'one matrix' if shared else 'three matrices'} of embeddings and logits; ")

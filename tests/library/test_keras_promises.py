@@ -218,9 +218,7 @@ BETWEEN = {
     "causal attention": lambda states, segments: layers.MultiHeadAttention(2, 3)(
         states, states, mask=masking.CausalSegmentMask()(segments)
     )[0],
-    "sinusoids": lambda states, segments: layers.SinusoidalPositions()(
-        states, masking.PositionsInSegment()(segments)
-    ),
+    "sinusoids": lambda states, segments: layers.SinusoidalPositions()(states, masking.PositionsInSegment()(segments)),
     "learned positions": lambda states, segments: layers.LearnedPositions(9)(
         states, masking.PositionsInSegment()(segments)
     ),
@@ -255,7 +253,7 @@ BETWEEN = {
         states, segments
     ),
     "logits": lambda states, segments: layers.TokenEmbedding(5, 8)(states, reverse=True),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("between", BETWEEN.values(), ids=BETWEEN.keys())

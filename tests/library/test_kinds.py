@@ -20,9 +20,16 @@ from train.cost.cost import forward_flops, memory_bytes, parameter_count
 
 RECURRENT = RecurrentConfig(vocab_size=23, d_model=8)
 OTHER_VALUES = dict(
-    cell="lstm", encoder_layers=3, decoder_layers=2, d_model=12, bidirectional=False, attention="general",
-    input_feeding=False, reverse_source=True, shared_embeddings=False,
-)  # fmt: skip
+    cell="lstm",
+    encoder_layers=3,
+    decoder_layers=2,
+    d_model=12,
+    bidirectional=False,
+    attention="general",
+    input_feeding=False,
+    reverse_source=True,
+    shared_embeddings=False,
+)
 
 
 @pytest.mark.parametrize("config", [SMALL, RECURRENT, RECURRENT.replace(**OTHER_VALUES)])

@@ -15,7 +15,7 @@ from keras_transformer.losses import (
     perplexity,
     token_losses,
     token_sums,
-)  # fmt: skip
+)
 from tests.support.models import as_numpy, assert_close, normal, softmax
 
 ROWS, LENGTH, VOCABULARY = 4, 6, 11

@@ -43,10 +43,14 @@ def test_decoding_restores_every_text_but_for_its_capitals(other):
 def test_a_tokenizer_that_does_not_know_a_capital_is_not_one_of_lower_case(tmp_path):
     """It has no pieces of bytes, and was trained on small letters: every capital is unknown to it."""
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["a man in a blue shirt"]), model_prefix=str(tmp_path / "small"), vocab_size=20,
-        model_type="char", hard_vocab_limit=False, minloglevel=2,
+        sentence_iterator=iter(["a man in a blue shirt"]),
+        model_prefix=str(tmp_path / "small"),
+        vocab_size=20,
+        model_type="char",
+        hard_vocab_limit=False,
+        minloglevel=2,
         **{f"{name}_id": number for name, number in SPECIAL_IDS.items()},
-    )  # fmt: skip
+    )
     tokenizer = Tokenizer(tmp_path / "small.model")
     assert tokenizer.encode("A")[-1] == UNK
     assert not tokenizer.is_lowercase and tokenizer.restored(["A Man"]) == ["A Man"]

@@ -8,11 +8,34 @@ from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.marian_yaml import read_options, read_vocabulary, value_of
 
 WRITTEN = {  # as Marian writes a piece -> the piece
-    "</s>": "</s>", "<unk>": "<unk>", "on": "on", "0": "0", "1.5": "1.5", "null": "null", "~": "~", "yes": "yes",
-    '"-"': "-", '":"': ":", '"a: b"': "a: b", '"\\""': '"', '"\\\\"': "\\", '"\\x85"': "\x85", '"\\u2028"': "\u2028",
-    '"\\U0001F600"': "\U0001f600", '"\\ud83d\\ude01"': "\U0001f601", "''''": "'", "'it''s'": "it's", '"#"': "#",
-    "▁": "▁", "▁on": "▁on", "a'": "a'", '▁"': '▁"', "\u2029": "\u2029", ">>deu<<": ">>deu<<", '"\\t"': "\t",
-}  # fmt: skip
+    "</s>": "</s>",
+    "<unk>": "<unk>",
+    "on": "on",
+    "0": "0",
+    "1.5": "1.5",
+    "null": "null",
+    "~": "~",
+    "yes": "yes",
+    '"-"': "-",
+    '":"': ":",
+    '"a: b"': "a: b",
+    '"\\""': '"',
+    '"\\\\"': "\\",
+    '"\\x85"': "\x85",
+    '"\\u2028"': "\u2028",
+    '"\\U0001F600"': "\U0001f600",
+    '"\\ud83d\\ude01"': "\U0001f601",
+    "''''": "'",
+    "'it''s'": "it's",
+    '"#"': "#",
+    "▁": "▁",
+    "▁on": "▁on",
+    "a'": "a'",
+    '▁"': '▁"',
+    "\u2029": "\u2029",
+    ">>deu<<": ">>deu<<",
+    '"\\t"': "\t",
+}
 
 
 def lines_of(written):

@@ -60,12 +60,14 @@ def translated(text, parts=html_parts, translate=backwards, alignment=opposite, 
         ("<b><i>Note</i> the dog.</b>", "<b>DOG THE <i>NOTE</i>.</b>"),
         ("use <code>x y</code> now.", "<code>x y</code> NOW USE."),
         ("A <b>dog runs. The</b> cat sleeps.", "RUNS <b>DOG A. SLEEPS CAT THE.</b>"),
-        ("a <i>very <b>big</b> dog</i> &amp; a <a href='x'>cat</a>!",
-         "<a href='x'>CAT</a>! A &amp; <i>DOG <b>BIG</b> VERY</i> A"),
+        (
+            "a <i>very <b>big</b> dog</i> &amp; a <a href='x'>cat</a>!",
+            "<a href='x'>CAT</a>! A &amp; <i>DOG <b>BIG</b> VERY</i> A",
+        ),
         ("one <img src=x> two three\n  four.", "FOUR THREE <img src=x> TWO\n  ONE."),
         ("no &lt;b&gt; tag <b>is</b> text", "TEXT <b>IS</b> TAG &lt;B&gt; NO"),
     ],
-)  # fmt: skip
+)
 def test_tags_of_html_are_around_the_words_to_which_those_inside_are_aligned(text, expected):
     assert translated(f"<p>{text}</p>") == f"<p>{expected}</p>"
 

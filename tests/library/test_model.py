@@ -234,9 +234,16 @@ def test_dropout_falls_on_the_sum_of_embedding_and_position(model, side):
 # Options, numbers of weights and their shapes
 
 BLOCK_OPTIONS = dict(
-    num_heads=3, key_dim=5, value_dim=7, d_ff=11, activation="gelu", dropout=0.25, norm="pre", norm_epsilon=0.5,
+    num_heads=3,
+    key_dim=5,
+    value_dim=7,
+    d_ff=11,
+    activation="gelu",
+    dropout=0.25,
+    norm="pre",
+    norm_epsilon=0.5,
     attention_bias=True,
-)  # fmt: skip
+)
 
 
 def test_every_argument_of_a_block_comes_from_the_config():

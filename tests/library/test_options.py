@@ -76,6 +76,8 @@ def test_a_command_may_take_some_options_and_have_its_own_defaults():
 def test_a_runs_own_options_are_the_defaults_of_what_was_not_typed():
     search = SearchArguments({"beam_size": 4, "length_penalty": 0.6}, frozenset(["beam_size"]))
     assert search.with_run_defaults({"beam_size": 7, "length_penalty": 0.1, "extra_length": 9}) == {
-        "beam_size": 4, "length_penalty": 0.1, "extra_length": 9,
-    }  # fmt: skip
+        "beam_size": 4,
+        "length_penalty": 0.1,
+        "extra_length": 9,
+    }
     assert search.with_run_defaults({}) == search.values

@@ -22,10 +22,33 @@ from tests.support.runs import tokenizer_bytes
 from tests.support.texts import SENTENCES, TEXTS, random_texts
 
 ODD = [
-    ">>deu<< two", ">>nld<<two", ">>xyz<< two", "a >>deu<< b", " >>deu<< two", ">>deu<<>>nld<< two", ">> << x",
-    ">><<", ">><<two", ">>a<b<<two", ">>\n<< two", ">>deu<<", ">>deu<< ", ">>deu", "<<>>", "\u2581 under", "\u2581",
-    "\0", "a\0b", "Straße und Öl", "ﬁne ½ ①", "日本語", "\u0301", "\u200b", "\u2028two\u2029", "two hundred " * 3_000,
-]  # fmt: skip
+    ">>deu<< two",
+    ">>nld<<two",
+    ">>xyz<< two",
+    "a >>deu<< b",
+    " >>deu<< two",
+    ">>deu<<>>nld<< two",
+    ">> << x",
+    ">><<",
+    ">><<two",
+    ">>a<b<<two",
+    ">>\n<< two",
+    ">>deu<<",
+    ">>deu<< ",
+    ">>deu",
+    "<<>>",
+    "\u2581 under",
+    "\u2581",
+    "\0",
+    "a\0b",
+    "Straße und Öl",
+    "ﬁne ½ ①",
+    "日本語",
+    "\u0301",
+    "\u200b",
+    "\u2028two\u2029",
+    "two hundred " * 3_000,
+]
 
 
 @pytest.fixture(scope="module")
@@ -147,9 +170,14 @@ def of_multi30k(folder):
     }
     for kind, (side, text) in zip(("unigram", "bpe"), corpus.items(), strict=True):
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(text), model_prefix=str(folder / side), vocab_size=1_500, model_type=kind,
-            normalization_rule_name="nmt_nfkc", minloglevel=2, num_threads=1,
-        )  # fmt: skip
+            sentence_iterator=iter(text),
+            model_prefix=str(folder / side),
+            vocab_size=1_500,
+            model_type=kind,
+            normalization_rule_name="nmt_nfkc",
+            minloglevel=2,
+            num_threads=1,
+        )
     models = [(folder / f"{side}.model").read_bytes() for side in corpus]
     pieces = {piece.piece for model in models for piece in model_proto(model).pieces if not piece.piece.endswith("ing")}
     special = ["<pad>", "<unk>", "<s>", "</s>"]

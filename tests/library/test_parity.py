@@ -98,10 +98,13 @@ def test_the_logits_are_those_of_torch_nn_transformer(norm, activation):
     source_padding, target_padding = (torch.tensor(batch[f"{side}_segments"] == 0) for side in SIDES)
     with torch.no_grad():
         states = theirs(
-            source, target, tgt_mask=torch.triu(torch.ones(7, 7, dtype=torch.bool), diagonal=1),
-            src_key_padding_mask=source_padding, memory_key_padding_mask=source_padding,
+            source,
+            target,
+            tgt_mask=torch.triu(torch.ones(7, 7, dtype=torch.bool), diagonal=1),
+            src_key_padding_mask=source_padding,
+            memory_key_padding_mask=source_padding,
             tgt_key_padding_mask=target_padding,
-        ).numpy()  # fmt: skip
+        ).numpy()
     is_real = batch["target_segments"] > 0
     assert_close(as_numpy(ours(batch))[is_real], (states @ matrix.T)[is_real], atol=1e-5)
 

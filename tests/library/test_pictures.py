@@ -45,10 +45,12 @@ def uniform(queries, keys):
 
 def on(offset):
     """All weight on the key at the query's position plus `offset`; the other queries spread theirs evenly."""
-    return lambda queries, keys: np.array([
-        np.eye(keys)[query + offset] if 0 <= query + offset < keys else np.full(keys, 1 / keys)
-        for query in range(queries)
-    ])  # fmt: skip
+    return lambda queries, keys: np.array(
+        [
+            np.eye(keys)[query + offset] if 0 <= query + offset < keys else np.full(keys, 1 / keys)
+            for query in range(queries)
+        ]
+    )
 
 
 def to_last(queries, keys):
@@ -140,8 +142,9 @@ def test_the_pieces_of_each_side_are_those_by_which_it_is_translated():
 def test_padding_changes_nothing_and_is_not_in_it(pair, read):
     """Each pair alone has no padding."""
     both = read()
-    for found, texts in zip(both, [("the cat sat on the mat", "kochen"), ("a", "der Küche hundred and forty-one")],
-                            strict=True):  # fmt: skip
+    for found, texts in zip(
+        both, [("the cat sat on the mat", "kochen"), ("a", "der Küche hundred and forty-one")], strict=True
+    ):
         (alone,) = AttentionReader(*pair, [texts])()
         assert (found.source, found.target, found.read) == (alone.source, alone.target, alone.read)
         for kind, weights in found.weights.items():

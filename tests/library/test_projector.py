@@ -18,9 +18,21 @@ projector_command = functools.partial(invoke, train.projector.app)
 
 @pytest.mark.parametrize(
     ("piece", "label"),
-    [("▁the", "▁the"), ("한", "한"), ("\t", r"\t"), ("a\nb", r"a\nb"), (" ", "␣"), (" a", "␣a"), ("", "(empty)"),
-     ("\u2028", r"\u2028"), ("\x85", r"\x85"), ("\xa0", r"\xa0"), ("\u200b", r"\u200b"), ("<0x0A>", "<0x0A>")],
-)  # fmt: skip
+    [
+        ("▁the", "▁the"),
+        ("한", "한"),
+        ("\t", r"\t"),
+        ("a\nb", r"a\nb"),
+        (" ", "␣"),
+        (" a", "␣a"),
+        ("", "(empty)"),
+        ("\u2028", r"\u2028"),
+        ("\x85", r"\x85"),
+        ("\xa0", r"\xa0"),
+        ("\u200b", r"\u200b"),
+        ("<0x0A>", "<0x0A>"),
+    ],
+)
 def test_a_label_can_be_seen_and_is_one_cell(piece, label):
     assert label_of(piece) == label
 

@@ -19,8 +19,10 @@ FIRST = [
     Sample("three", "drei Hunde", "drei Hunde"),
     Sample("four", "vier Hunde", "xyz"),
 ]
-SECOND = [sample._replace(translation=text) for sample, text in
-          zip(FIRST, ["ein Hund", "zwei rote Katzen", "drei Hunde", "xyz"], strict=True)]  # fmt: skip
+SECOND = [
+    sample._replace(translation=text)
+    for sample, text in zip(FIRST, ["ein Hund", "zwei rote Katzen", "drei Hunde", "xyz"], strict=True)
+]
 
 
 def rows_of(text):

@@ -38,10 +38,7 @@ def translations(pair):
 def read_back(pair, options, sources):
     """Sources, and translations of them whose text has the tokens that the search found."""
     found = zip(sources, Translator(*pair, options).translate_n_best(sources), strict=True)
-    return [
-        (source, one) for source, several in found for one in several
-        if (*pair[1].encode(one.text), 3) == one.ids
-    ]  # fmt: skip
+    return [(source, one) for source, several in found for one in several if (*pair[1].encode(one.text), 3) == one.ids]
 
 
 @pytest.mark.slow

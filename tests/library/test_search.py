@@ -239,14 +239,30 @@ def test_a_served_graph_has_no_xla_operation(search_any_shape):
 @pytest.mark.parametrize(
     "field, value",
     [
-        ("beam_size", 0), ("length_penalty", -0.1), ("length_penalty", float("nan")), ("extra_length", 0),
-        ("n_best", 0), ("min_length", 0), ("max_length", 0), ("no_repeat_ngram_size", 9),
-        ("repetition_penalty", 0.0), ("temperature", -1.0), ("top_k", -1), ("top_p", 1.5), ("seed", 2**31),
-        ("beam_size", 4.0), ("beam_size", True), ("min_length", 3.5), ("temperature", "1"), ("seed", None),
-        ("length_normalization", "words"), ("length_normalization", 0), ("length_normalization", None),
+        ("beam_size", 0),
+        ("length_penalty", -0.1),
+        ("length_penalty", float("nan")),
+        ("extra_length", 0),
+        ("n_best", 0),
+        ("min_length", 0),
+        ("max_length", 0),
+        ("no_repeat_ngram_size", 9),
+        ("repetition_penalty", 0.0),
+        ("temperature", -1.0),
+        ("top_k", -1),
+        ("top_p", 1.5),
+        ("seed", 2**31),
+        ("beam_size", 4.0),
+        ("beam_size", True),
+        ("min_length", 3.5),
+        ("temperature", "1"),
+        ("seed", None),
+        ("length_normalization", "words"),
+        ("length_normalization", 0),
+        ("length_normalization", None),
         *((option.name, option.highest + 1) for option in OPTIONS.values() if not option.choices),
     ],
-)  # fmt: skip
+)
 def test_invalid_options_are_named(field, value):
     with pytest.raises(ConfigError, match=f"{field} is '?{value}'?; it must be"):
         SearchOptions(**{field: value})

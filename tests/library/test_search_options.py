@@ -72,8 +72,9 @@ def test_the_kind_of_a_number_is_that_of_its_default():
 def test_each_choice_of_an_option_is_allowed_and_named_by_the_refusal_of_others():
     option = OPTIONS["length_normalization"]
     assert option.default == option.choices[0] and [checked(option, text) for text in option.choices] == [
-        "gnmt", "tokens",
-    ]  # fmt: skip
+        "gnmt",
+        "tokens",
+    ]
     with pytest.raises(ConfigError, match="length_normalization is 'words'; it must be one of gnmt, tokens."):
         checked(option, "words")
 

@@ -240,8 +240,10 @@ def test_a_file_that_is_not_there_and_one_of_another_tokenizer_are_one_sentence(
     tokenizer = types.SimpleNamespace(vocab_size=PIECES, model_bytes=b"pieces")
     shortlist = build(random_lexicon(), [7], 3, PIECES, hashlib.sha256(b"pieces").hexdigest())
     shortlist.check_tokenizer(tokenizer)
-    for other, why in (({"vocab_size": 40}, f"it is over {PIECES} pieces, and the tokenizer has 40"),
-                       ({"model_bytes": b"other"}, "its pieces are those of another tokenizer")):  # fmt: skip
+    for other, why in (
+        ({"vocab_size": 40}, f"it is over {PIECES} pieces, and the tokenizer has 40"),
+        ({"model_bytes": b"other"}, "its pieces are those of another tokenizer"),
+    ):
         with pytest.raises(ConfigError, match=f"not of this run: {why}"):
             shortlist.check_tokenizer(types.SimpleNamespace(**vars(tokenizer) | other))
 

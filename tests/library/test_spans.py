@@ -65,8 +65,10 @@ def test_words_of_files_are_kept_as_they_are_written_and_forbidden_however_they_
     (tmp_path / "terms").write_text("dog\tHund\n")
     protection = Protection.read("numbers", tmp_path / "keep", tmp_path / "terms", tmp_path / "forbid")
     assert [(span.start, span.target) for span in protection.spans("an apple, Apple, 2 Dog")] == [
-        (10, "Apple"), (17, "2"), (19, "Hund"),
-    ]  # fmt: skip
+        (10, "Apple"),
+        (17, "2"),
+        (19, "Hund"),
+    ]
     assert [place[:2] for place in protection.forbidden.matches("a PEAR")] == [(2, 6)]
     assert not Protection.read("")
 

@@ -156,12 +156,22 @@ def test_every_option_that_changes_the_output_is_recorded(run, paths, monkeypatc
     Inference(outputs).save(paths[0].parent / "run" / "inference.json")
     works = []
     monkeypatch.setattr(translate_module, "translate_files", lambda road, files, size, work: works.append(work()))
-    changes = [["--draw"], ["--constrained"]] if outputs == "trees" else [
-        ["--target-prefix", "x"], ["--confidence"], ["--protect", "urls"], ["--keep", words], ["--forbid", words],
-        ["--shortlist", "on"],
-        ["--format", "text"], ["--format", "text", "--language", "de"], ["--format", "tsv", "--field", "1"],
-        ["--format", "tsv", "--field", "2"],
-    ]  # fmt: skip
+    changes = (
+        [["--draw"], ["--constrained"]]
+        if outputs == "trees"
+        else [
+            ["--target-prefix", "x"],
+            ["--confidence"],
+            ["--protect", "urls"],
+            ["--keep", words],
+            ["--forbid", words],
+            ["--shortlist", "on"],
+            ["--format", "text"],
+            ["--format", "text", "--language", "de"],
+            ["--format", "tsv", "--field", "1"],
+            ["--format", "tsv", "--field", "2"],
+        ]
+    )
     changes += [["--scores"], ["--beam-size", 3], ["--n-best", 2], ["--precision", "bfloat16"]]
     changes += [["--max-source-tokens", 9], ["--length-penalty", 2], [], ["--batch-size", 2]]
     for change in changes:

@@ -293,8 +293,11 @@ def test_the_longest_text_of_the_trainer_is_counted_in_characters(tmp_path):
 def test_a_model_whose_special_ids_are_exchanged_is_refused(tmp_path):
     ids = SPECIAL_IDS | {"bos": SPECIAL_IDS["eos"], "eos": SPECIAL_IDS["bos"]}
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(SENTENCES), model_prefix=str(tmp_path / "other"), vocab_size=100, minloglevel=2,
+        sentence_iterator=iter(SENTENCES),
+        model_prefix=str(tmp_path / "other"),
+        vocab_size=100,
+        minloglevel=2,
         **{f"{name}_id": number for name, number in ids.items()},
-    )  # fmt: skip
+    )
     with pytest.raises(TokenizerError, match="has the special ids"):
         Tokenizer(tmp_path / "other.model")

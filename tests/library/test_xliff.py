@@ -16,9 +16,12 @@ UNITS = (
 
 def test_units_without_a_target_get_one():
     output = through("xliff", UNITS, capitals)
-    assert re.sub(r"\n    <target.*?</target>", "", output, count=1).replace(
-        '<target state="new">A &amp; &lt;B&gt; C</target>', '<target state="new"/>'
-    ) == UNITS  # fmt: skip
+    assert (
+        re.sub(r"\n    <target.*?</target>", "", output, count=1).replace(
+            '<target state="new">A &amp; &lt;B&gt; C</target>', '<target state="new"/>'
+        )
+        == UNITS
+    )
     [first, _] = re.findall("<target[^>]*>(.*?)</target>", output)
     assert first == 'A <g id="1">BIG</g> DOG &amp; <x id="2"/> <ph id="3">{0}</ph>CAT. TWO.'
 

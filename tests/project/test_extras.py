@@ -17,9 +17,17 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = PROJECT["optional-dependencies"]
 # imports that a sentence stands in for if the package is missing, or that only another backend does
 OPTIONAL = {
-    "nltk", "tensorflow_text", "tensorflow_datasets", "ctranslate2", "jax", "huggingface_hub", "ai_edge_litert",
-    "regex", "sentencex", "py3langid",
-}  # fmt: skip
+    "nltk",
+    "tensorflow_text",
+    "tensorflow_datasets",
+    "ctranslate2",
+    "jax",
+    "huggingface_hub",
+    "ai_edge_litert",
+    "regex",
+    "sentencex",
+    "py3langid",
+}
 # what the requirements bring and the project imports too
 BROUGHT = {
     "flatbuffers": "tensorflow",

@@ -115,10 +115,14 @@ def test_apply_reduces_through_all_reduce_sum_gradients(monkeypatch):
     monkeypatch.setattr(keras.optimizers.SGD, "_all_reduce_sum_gradients", double)
     optimizer.build([variable])
     optimizer.apply([tf.constant([1.0, 3.0])])
-    np.testing.assert_array_equal(as_numpy(variable), [-2.0, -6.0], err_msg=(
-        "Optimizer.apply no longer reduces through _all_reduce_sum_gradients: GlobalAdam would sum gradients over "
-        "replicas twice. Find where `apply` reduces now and override that in GlobalAdam."
-    ))  # fmt: skip
+    np.testing.assert_array_equal(
+        as_numpy(variable),
+        [-2.0, -6.0],
+        err_msg=(
+            "Optimizer.apply no longer reduces through _all_reduce_sum_gradients: GlobalAdam would sum gradients over "
+            "replicas twice. Find where `apply` reduces now and override that in GlobalAdam."
+        ),
+    )
     assert len(pairs) == 1
 
 
@@ -155,8 +159,10 @@ class TwoDropouts(keras.layers.Layer):
     def __init__(self):
         super().__init__()
         self.first, self.norm, self.second = (
-            keras.layers.Dropout(0.1), keras.layers.LayerNormalization(), keras.layers.Dropout(0.1),
-        )  # fmt: skip
+            keras.layers.Dropout(0.1),
+            keras.layers.LayerNormalization(),
+            keras.layers.Dropout(0.1),
+        )
 
 
 def test_variables_has_the_seed_states_that_weights_lacks():
@@ -202,10 +208,14 @@ def test_the_end_of_fit_changes_no_weight():
     before = [as_numpy(weight) for weight in model.weights]
     model.optimizer.finalize_variable_values(model.trainable_weights)
     for weight, value in zip(model.weights, before, strict=True):
-        np.testing.assert_array_equal(as_numpy(weight), value, err_msg=(
-            "Optimizer.finalize_variable_values changes weights without EMA: the weights after `fit` would not be "
-            "those of the last checkpoint. Override it in GlobalAdam."
-        ))  # fmt: skip
+        np.testing.assert_array_equal(
+            as_numpy(weight),
+            value,
+            err_msg=(
+                "Optimizer.finalize_variable_values changes weights without EMA: the weights after `fit` would not be "
+                "those of the last checkpoint. Override it in GlobalAdam."
+            ),
+        )
 
 
 @pytest.mark.parametrize("last", [1, 2])

@@ -75,35 +75,72 @@ LINES = st.one_of(
     st.binary(max_size=200),
     st.text(max_size=60).map(lambda text: text.encode("utf-8", "replace")),
     st.sampled_from(
-        [b"\0", b"\xff" * 1000, b"\xed\xa0\x80", b"\xc0\x80", b"\xf5\x80\x80\x80", "\u202e\ufeff".encode(), b" \t\r\n",
-         b"\r\n" * 50, b"a\0b", "e\u0301".encode() * 500, "\U0001f469\u200d".encode() * 100, b"x" * 100_000]
+        [
+            b"\0",
+            b"\xff" * 1000,
+            b"\xed\xa0\x80",
+            b"\xc0\x80",
+            b"\xf5\x80\x80\x80",
+            "\u202e\ufeff".encode(),
+            b" \t\r\n",
+            b"\r\n" * 50,
+            b"a\0b",
+            "e\u0301".encode() * 500,
+            "\U0001f469\u200d".encode() * 100,
+            b"x" * 100_000,
+        ]
     ),
-)  # fmt: skip
+)
 
 
 # heads of HTTP requests: hosts, origins, offers of other protocols, lengths that may be read in two ways
 
 HOSTS = st.one_of(
     st.sampled_from(
-        [b"localhost", b"127.0.0.1", b"[::1]:1", b"evil.example", b"localhost.evil.example", b"127.0.0.1@evil.example",
-         b"", b"[", b"localhost:99999", b"\xff\xfe", b"a" * 5000, b"localhost, evil.example", b"localhost\x00"]
+        [
+            b"localhost",
+            b"127.0.0.1",
+            b"[::1]:1",
+            b"evil.example",
+            b"localhost.evil.example",
+            b"127.0.0.1@evil.example",
+            b"",
+            b"[",
+            b"localhost:99999",
+            b"\xff\xfe",
+            b"a" * 5000,
+            b"localhost, evil.example",
+            b"localhost\x00",
+        ]
     ),
     st.binary(max_size=20).map(lambda host: host.replace(b"\r", b"").replace(b"\n", b"")),
-)  # fmt: skip
+)
 HEADS = st.lists(
     st.one_of(
         HOSTS.map(lambda host: b"Host: " + host),
         HOSTS.map(lambda host: b"Origin: http://" + host),
         st.sampled_from(
-            [b"Connection: Upgrade", b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"Upgrade: websocket",
-             b"HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA", b"Content-Length: 17", b"Content-Length: 0",
-             b"Transfer-Encoding: chunked", b"Content-Encoding: gzip", b"Content-Encoding: br",
-             b"Expect: 100-continue", b"Connection: close",
-             b"Content-Length : 1", b" Content-Length: 5", b"Transfer-Encoding: identity, chunked"]
+            [
+                b"Connection: Upgrade",
+                b"Connection: Upgrade, HTTP2-Settings",
+                b"Upgrade: h2c",
+                b"Upgrade: websocket",
+                b"HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA",
+                b"Content-Length: 17",
+                b"Content-Length: 0",
+                b"Transfer-Encoding: chunked",
+                b"Content-Encoding: gzip",
+                b"Content-Encoding: br",
+                b"Expect: 100-continue",
+                b"Connection: close",
+                b"Content-Length : 1",
+                b" Content-Length: 5",
+                b"Transfer-Encoding: identity, chunked",
+            ]
         ),
     ),
     max_size=6,
-)  # fmt: skip
+)
 
 
 # JSON
@@ -150,11 +187,24 @@ PATHS = st.one_of(
     st.text(max_size=40),
     st.binary(max_size=40),
     st.sampled_from(
-        ["/../../etc/passwd", "/v1/models/%00", "/v1/models/echo/versions/99999999999999999999", "/v1/models/echo:",
-         "/v1/models/echo/versions/-1", "/v1/models/echo/metadata/", "/v1/models/echo:predict:predict", "//", "/%ff%fe",
-         "/v1/models/echo/labels/x:predict", "/v1/models/" + "a" * 3000, "/\r\nX: y", "*", "http://else/v1/models/echo"]
+        [
+            "/../../etc/passwd",
+            "/v1/models/%00",
+            "/v1/models/echo/versions/99999999999999999999",
+            "/v1/models/echo:",
+            "/v1/models/echo/versions/-1",
+            "/v1/models/echo/metadata/",
+            "/v1/models/echo:predict:predict",
+            "//",
+            "/%ff%fe",
+            "/v1/models/echo/labels/x:predict",
+            "/v1/models/" + "a" * 3000,
+            "/\r\nX: y",
+            "*",
+            "http://else/v1/models/echo",
+        ]
     ),
-)  # fmt: skip
+)
 
 
 # gRPC

@@ -9,9 +9,13 @@ import pytest
 
 CHROMIUM = pathlib.Path("/usr/bin/chromium")
 ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
     "--no-first-run",
-]  # fmt: skip
+]
 WCAG_AA = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
 SCHEMES = "light", "dark"
 PHONE, DESK = {"width": 360, "height": 740}, {"width": 1200, "height": 900}

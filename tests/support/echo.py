@@ -38,9 +38,7 @@ class Echo(tf.Module):
         """
         tf.debugging.assert_greater_equal(times, 1, "times must be at least 1")
         end = tf.timestamp() + tf.cast(tf.reduce_max(tf.concat([spin, [0.0]], 0)), tf.float64)
-        [spun] = tf.while_loop(
-            lambda x: tf.timestamp() < end, lambda x: [tf.tanh(x @ x)], [tf.fill([200, 200], 0.1)]
-        )  # fmt: skip
+        [spun] = tf.while_loop(lambda x: tf.timestamp() < end, lambda x: [tf.tanh(x @ x)], [tf.fill([200, 200], 0.1)])
         rows = tf.fill(tf.shape(text), tf.size(text))
         repeated = tf.map_fn(
             lambda pair: tf.strings.reduce_join(tf.repeat(pair[0], pair[1])),
@@ -74,8 +72,6 @@ def saved_echo(mark):
     place = tempfile.TemporaryDirectory()
     atexit.register(place.cleanup)
     echo = Echo(mark)
-    signatures = {
-        "serving_default": echo.translate, "repeat": echo.repeat, "words": echo.words, "reduce": echo.reduce
-    }  # fmt: skip
+    signatures = {"serving_default": echo.translate, "repeat": echo.repeat, "words": echo.words, "reduce": echo.reduce}
     tf.saved_model.save(echo, place.name, signatures)
     return place.name

@@ -64,9 +64,13 @@ class HeldStream:
         self.socket = socket.create_connection((server.host, server.grpc_port), timeout=0.2)
         self.size, self.sent, self.windows, self.status, self.received = size, 0, [FIRST_WINDOW] * 2, None, b""
         names = {
-            ":method": "POST", ":scheme": "http", ":path": METHOD, ":authority": "localhost",
-            "content-type": "application/grpc", "te": "trailers",
-        }  # fmt: skip
+            ":method": "POST",
+            ":scheme": "http",
+            ":path": METHOD,
+            ":authority": "localhost",
+            "content-type": "application/grpc",
+            "te": "trailers",
+        }
         block = b"".join(
             b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
             for name, value in names.items()

@@ -28,11 +28,20 @@ def marian_mt(folder: pathlib.Path, target_pieces: list[str] | None = None, dtyp
     pad = len(target) - 1
     config = MarianConfig(
         **{
-            "vocab_size": len(source), "decoder_vocab_size": len(target), "pad_token_id": pad, "eos_token_id": 0,
-            "bos_token_id": 0, "decoder_start_token_id": pad, "forced_eos_token_id": 0, "scale_embedding": True,
-            "activation_function": "swish", "num_beams": 4, **SHAPE, **settings,
+            "vocab_size": len(source),
+            "decoder_vocab_size": len(target),
+            "pad_token_id": pad,
+            "eos_token_id": 0,
+            "bos_token_id": 0,
+            "decoder_start_token_id": pad,
+            "forced_eos_token_id": 0,
+            "scale_embedding": True,
+            "activation_function": "swish",
+            "num_beams": 4,
+            **SHAPE,
+            **settings,
         }
-    )  # fmt: skip
+    )
     torch.manual_seed(1)
     model = MarianMTModel(config).eval()
     randomise(model)

@@ -18,28 +18,79 @@ SELF_MASK = np.tril(np.ones((2, 4, 4), bool))
 
 EXAMPLES = {
     "attention": (
-        layers.MultiHeadAttention, dict(num_heads=2, key_dim=3, value_dim=5, use_bias=True), (STATES, MEMORY)),
+        layers.MultiHeadAttention,
+        dict(num_heads=2, key_dim=3, value_dim=5, use_bias=True),
+        (STATES, MEMORY),
+    ),
     "token embedding": (layers.TokenEmbedding, dict(vocab_size=6, d_model=8, use_bias=True), (IDS,)),
     "sinusoids": (layers.SinusoidalPositions, dict(sinusoids="tensor2tensor"), (STATES, IDS)),
     "learned positions": (layers.LearnedPositions, dict(max_positions=5), (STATES, IDS)),
     "feed-forward": (layers.FeedForward, dict(d_ff=12, activation="gelu"), (STATES,)),
     "dropout": (layers.Dropout, dict(rate=0.3, seed=5), (STATES,)),
-    "encoder block": (layers.EncoderBlock, dict(
-        num_heads=2, key_dim=3, value_dim=5, d_ff=12, activation="gelu", dropout=0.2, norm="pre", norm_epsilon=1e-3,
-        attention_bias=True), (STATES, SELF_MASK)),
-    "decoder block": (layers.DecoderBlock, dict(
-        num_heads=2, key_dim=3, value_dim=5, d_ff=12, activation="gelu", dropout=0.2, norm="post", norm_epsilon=1e-3,
-        attention_bias=True), (STATES, MEMORY, SELF_MASK)),
+    "encoder block": (
+        layers.EncoderBlock,
+        dict(
+            num_heads=2,
+            key_dim=3,
+            value_dim=5,
+            d_ff=12,
+            activation="gelu",
+            dropout=0.2,
+            norm="pre",
+            norm_epsilon=1e-3,
+            attention_bias=True,
+        ),
+        (STATES, SELF_MASK),
+    ),
+    "decoder block": (
+        layers.DecoderBlock,
+        dict(
+            num_heads=2,
+            key_dim=3,
+            value_dim=5,
+            d_ff=12,
+            activation="gelu",
+            dropout=0.2,
+            norm="post",
+            norm_epsilon=1e-3,
+            attention_bias=True,
+        ),
+        (STATES, MEMORY, SELF_MASK),
+    ),
     "convolution": (layers.SegmentConvolution, dict(kernel_size=5, dilation=2), (STATES, SEGMENTS)),
-    "restricted attention": (layers.RestrictedSelfAttention, dict(
-        num_heads=2, key_dim=3, neighbourhood=3, value_dim=5, use_bias=True), (STATES, SEGMENTS)),
-    "sublayer block": (layers.SublayerBlock, dict(
-        sublayer=keras.saving.serialize_keras_object(layers.SegmentConvolution(3)), d_ff=12, activation="gelu",
-        dropout=0.2, norm="pre", norm_epsilon=1e-3), (STATES, SEGMENTS)),
+    "restricted attention": (
+        layers.RestrictedSelfAttention,
+        dict(num_heads=2, key_dim=3, neighbourhood=3, value_dim=5, use_bias=True),
+        (STATES, SEGMENTS),
+    ),
+    "sublayer block": (
+        layers.SublayerBlock,
+        dict(
+            sublayer=keras.saving.serialize_keras_object(layers.SegmentConvolution(3)),
+            d_ff=12,
+            activation="gelu",
+            dropout=0.2,
+            norm="pre",
+            norm_epsilon=1e-3,
+        ),
+        (STATES, SEGMENTS),
+    ),
     "SSRU": (layers.SSRU, {}, (STATES, SEGMENTS)),
-    "SSRU decoder block": (layers.SSRUDecoderBlock, dict(
-        num_heads=2, key_dim=3, value_dim=5, d_ff=12, activation="gelu", dropout=0.2, norm="pre", norm_epsilon=1e-3,
-        attention_bias=True), (STATES, MEMORY, SEGMENTS)),
+    "SSRU decoder block": (
+        layers.SSRUDecoderBlock,
+        dict(
+            num_heads=2,
+            key_dim=3,
+            value_dim=5,
+            d_ff=12,
+            activation="gelu",
+            dropout=0.2,
+            norm="pre",
+            norm_epsilon=1e-3,
+            attention_bias=True,
+        ),
+        (STATES, MEMORY, SEGMENTS),
+    ),
     "segment mask": (masking.SegmentMask, {}, (SEGMENTS, SEGMENTS)),
     "causal segment mask": (masking.CausalSegmentMask, {}, (SEGMENTS,)),
     "positions in segment": (masking.PositionsInSegment, {}, (SEGMENTS,)),
@@ -50,10 +101,12 @@ EXAMPLES = {
     "dot attention": (DotAttention, {}, (STATES, STATES)),
     "general attention": (GeneralAttention, {}, (STATES, MEMORY)),
     "additive attention": (AdditiveAttention, dict(units=3), (STATES, MEMORY)),
-    "recurrent decoder": (RecurrentDecoder, dict(
-        units=3, cell="lstm", layers=2, attention="additive", input_feeding=False, dropout=0.2),
-        (normal(2, 4, 3), SEGMENTS, normal(2, 5, 3), SEGMENTS[:, [0, 1, 2, 3, 3]], [normal(2, 4, 3)] * 4)),
-}  # fmt: skip
+    "recurrent decoder": (
+        RecurrentDecoder,
+        dict(units=3, cell="lstm", layers=2, attention="additive", input_feeding=False, dropout=0.2),
+        (normal(2, 4, 3), SEGMENTS, normal(2, 5, 3), SEGMENTS[:, [0, 1, 2, 3, 3]], [normal(2, 4, 3)] * 4),
+    ),
+}
 every_layer = pytest.mark.parametrize(("layer_class", "arguments", "inputs"), EXAMPLES.values(), ids=EXAMPLES.keys())
 
 

@@ -111,10 +111,8 @@ def read(stream, encoding):
 def local_context():
     """What `Storage` asks of a SparkContext; `settings` is the dict of FileSystem."""
     names = types.SimpleNamespace
-    apache = names(
-        hadoop=names(fs=names(Path=Path)), commons=names(io=names(IOUtils=names(toString=read)))
-    )  # fmt: skip
+    apache = names(hadoop=names(fs=names(Path=Path)), commons=names(io=names(IOUtils=names(toString=read))))
     settings = {}
     return names(
         _jvm=names(org=names(apache=apache)), _jsc=names(hadoopConfiguration=lambda: settings), settings=settings
-    )  # fmt: skip
+    )

@@ -136,12 +136,22 @@ def huggingface_folder(path: pathlib.Path, **settings: Any) -> pathlib.Path:
     written = {
         "vocab.json": {piece: number for number, piece in enumerate(pieces)},
         "config.json": {
-            "model_type": "marian", "d_model": 48, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 96,
-            "decoder_ffn_dim": 96, "encoder_attention_heads": 4, "decoder_attention_heads": 4, "eos_token_id": 0,
-            "pad_token_id": 151, "decoder_start_token_id": 151, "activation_function": "swish", "num_beams": 6,
+            "model_type": "marian",
+            "d_model": 48,
+            "encoder_layers": 2,
+            "decoder_layers": 2,
+            "encoder_ffn_dim": 96,
+            "decoder_ffn_dim": 96,
+            "encoder_attention_heads": 4,
+            "decoder_attention_heads": 4,
+            "eos_token_id": 0,
+            "pad_token_id": 151,
+            "decoder_start_token_id": 151,
+            "activation_function": "swish",
+            "num_beams": 6,
             **settings,
         },
-    }  # fmt: skip
+    }
     for name, values in written.items():
         (path / name).write_text(json.dumps(values), encoding="utf-8")
     for name in ("source.spm", "target.spm"):

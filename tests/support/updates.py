@@ -45,9 +45,13 @@ class Run:
             stop_training=False, wants_to_stop=False, optimizer=None, seconds_waiting=0.25, inspected=None
         )
         self.callback = AfterEachUpdate(
-            TrainingConfig(**TRAINING | training), self.progress, self.check, self.request,
-            Records(self, self, self.validate, [self]) if is_chief else None, Workers(None),
-        )  # fmt: skip
+            TrainingConfig(**TRAINING | training),
+            self.progress,
+            self.check,
+            self.request,
+            Records(self, self, self.validate, [self]) if is_chief else None,
+            Workers(None),
+        )
         self.callback.set_model(self.model)
         self.callback.on_train_begin()
 

@@ -64,9 +64,12 @@ def test_the_scores_have_names_for_curves_and_words_for_people():
     trees = [tree("(S (A XX )A XX )S")] * 1_234
     brackets = bracketing_scores(trees, ["(S XX XX )S", "XX"] * 617)
     assert brackets.plotted() == {
-        "bracketing_f1": pytest.approx(brackets.f1.value), "bracketing_precision": brackets.precision.value,
-        "bracketing_recall": brackets.recall.value, "exact_trees": brackets.exact, "well_formed": 50.0,
-    }  # fmt: skip
+        "bracketing_f1": pytest.approx(brackets.f1.value),
+        "bracketing_precision": brackets.precision.value,
+        "bracketing_recall": brackets.recall.value,
+        "exact_trees": brackets.exact,
+        "well_formed": 50.0,
+    }
     assert brackets.quality == brackets.f1.value and brackets.quality_text == f"F1 {brackets.f1}"
     assert brackets.lines()[1:] == [
         f"exact {brackets.exact:.2f} per cent of 1,234 trees",

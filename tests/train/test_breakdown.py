@@ -21,7 +21,7 @@ from train.scoring.breakdown import (
     words_in_training,
     words_known,
     words_of,
-)  # fmt: skip
+)
 
 SAMPLES = [
     Sample("one two", "eins zwei", "eins zwei"),

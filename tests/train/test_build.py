@@ -16,9 +16,15 @@ from train.step.training_model import DRAWS_PER_RUN, TrainingModel
 
 def test_every_setting_arrives_in_the_training_model():
     training = TrainingConfig(
-        seed=7, xla=False, precision="mixed_bfloat16", micro_batches=3, warmup_steps=11, learning_rate_factor=0.5,
-        cooldown_steps=10, frozen=["embedding"],
-    )  # fmt: skip
+        seed=7,
+        xla=False,
+        precision="mixed_bfloat16",
+        micro_batches=3,
+        warmup_steps=11,
+        learning_rate_factor=0.5,
+        cooldown_steps=10,
+        frozen=["embedding"],
+    )
     config = TINY.replace(dropout=0.4, label_smoothing=0.3)
     strategy = tf.distribute.get_strategy()
     model = compiled(build(config, training, strategy), training, strategy)
@@ -39,9 +45,14 @@ def test_xla_compiles_forward_and_backward_pass_and_on_one_replica_the_update(mo
     compiled = {}
     monkeypatch.setattr(tf, "function", lambda step, jit_compile=None: compiled.setdefault(step, jit_compile))
     step = types.SimpleNamespace(
-        train_function=None, xla=xla, replicas=replicas, sums_and_gradients="sums and gradients", update="update",
-        step_of_replicas="step", train_on_next_batch="train",
-    )  # fmt: skip
+        train_function=None,
+        xla=xla,
+        replicas=replicas,
+        sums_and_gradients="sums and gradients",
+        update="update",
+        step_of_replicas="step",
+        train_on_next_batch="train",
+    )
     assert TrainingModel.make_train_function(step) == "train"
     assert compiled == {"sums and gradients": xla, "step": None} | ({"update": xla} if replicas == 1 else {})
 
@@ -88,8 +99,13 @@ def test_an_update_is_by_the_mean_gradient_and_logs_means_and_the_norm_without_t
     ((gradients, variables),) = applied
     assert (gradients[0].numpy().tolist(), variables) == ([12.0, 16.0], ["weight"])
     assert {name: float(value) for name, value in logs.items()} == {
-        "loss": 3.0, "nll": 2.0, "accuracy": 0.5, "tokens": 2.0, "gradient_norm": 5.0, "learning_rate": 0.5,
-    }  # fmt: skip
+        "loss": 3.0,
+        "nll": 2.0,
+        "accuracy": 0.5,
+        "tokens": 2.0,
+        "gradient_norm": 5.0,
+        "learning_rate": 0.5,
+    }
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -103,15 +119,19 @@ def test_a_step_adds_up_its_micro_batches_then_its_replicas_and_updates_once(mon
     context = types.SimpleNamespace(all_reduce=lambda op, value: tf.nest.map_structure(lambda each: 2 * each, value))
     monkeypatch.setattr(tf.distribute, "get_replica_context", lambda: context)
     step = types.SimpleNamespace(
-        optimizer=types.SimpleNamespace(iterations=7), replicas=replicas, split=lambda batch: batch,
+        optimizer=types.SimpleNamespace(iterations=7),
+        replicas=replicas,
+        split=lambda batch: batch,
         compiled_sums_and_gradients=sums_and_gradients,
         compiled_update=lambda sums, gradients: {"sums": float(sums[0]), "gradients": float(gradients[0])},
-    )  # fmt: skip
+    )
     logs, gradients = TrainingModel.step_of_replica(step, [1.0, 2.0, 3.0], tf.constant(1.0))
     assert seen == [(1.0, 7, 0), (2.0, 7, 1), (3.0, 7, 2)]
     assert {name: float(value) for name, value in logs.items()} == {
-        "sums": 6.0 * replicas, "gradients": 60.0 * replicas, "stop_requests": replicas
-    }  # fmt: skip
+        "sums": 6.0 * replicas,
+        "gradients": 60.0 * replicas,
+        "stop_requests": replicas,
+    }
     assert [float(gradient) for gradient in gradients] == [60.0 * replicas]
 
 
@@ -125,9 +145,13 @@ def test_an_inspected_step_keeps_mean_gradients_without_the_loss_scale_and_the_w
         return {"tokens": 5.0}, [tf.constant([100.0])], 0.25
 
     step = types.SimpleNamespace(
-        inspects=inspects, inspected="of the step before", wants_to_stop=True, weights=[1.0],
-        before_update=lambda: (4.0, list(step.weights)), step_of_all_replicas=step_of_all_replicas,
-    )  # fmt: skip
+        inspects=inspects,
+        inspected="of the step before",
+        wants_to_stop=True,
+        weights=[1.0],
+        before_update=lambda: (4.0, list(step.weights)),
+        step_of_all_replicas=step_of_all_replicas,
+    )
     assert TrainingModel.train_on_next_batch(step, "batches") == {"tokens": 5.0}
     assert asked == [("batches", 1.0)] and step.seconds_waiting == 0.25
     if not inspects:

@@ -145,11 +145,19 @@ def test_the_metrics_of_a_step_are_those_of_its_logs(clock):
     run.callback.on_train_batch_end(0, LOGS | {"nll": 1.0})
     ((step, values),) = run.written
     assert 10e6 < values.pop("train/resident_bytes") < 100e9
-    assert (step, values) == (1, {
-        "train/loss": 2.0, "train/perplexity": pytest.approx(2.71828), "train/token_accuracy": 0.5,
-        "train/learning_rate": 0.1, "train/gradient_norm": 3.0, "train/tokens_per_second": 35.0,
-        "train/seconds_in_step": 1.75, "train/seconds_waiting": 0.25,
-    })  # fmt: skip
+    assert (step, values) == (
+        1,
+        {
+            "train/loss": 2.0,
+            "train/perplexity": pytest.approx(2.71828),
+            "train/token_accuracy": 0.5,
+            "train/learning_rate": 0.1,
+            "train/gradient_norm": 3.0,
+            "train/tokens_per_second": 35.0,
+            "train/seconds_in_step": 1.75,
+            "train/seconds_waiting": 0.25,
+        },
+    )
 
 
 def test_in_float16_the_share_of_refused_updates_is_written():
@@ -209,9 +217,13 @@ def test_validation_is_written_and_logged_with_a_translation(caplog):
     _, values = run.written[-1]
     assert "undefined" not in caplog.text
     assert values == {
-        "validation/loss": 1.5, "validation/perplexity": 1.0, "validation/token_accuracy": 0.25,
-        "validation/bleu": 12.0, "validation/chrf": 34.0, "validation/exact": 25.0,
-    }  # fmt: skip
+        "validation/loss": 1.5,
+        "validation/perplexity": 1.0,
+        "validation/token_accuracy": 0.25,
+        "validation/bleu": 12.0,
+        "validation/chrf": 34.0,
+        "validation/exact": 25.0,
+    }
     assert "validation at step 1: loss 1.500  perplexity 1.00  BLEU 12.00  exact 25.0%  e.g. 'c'" in caplog.text
 
 

@@ -102,9 +102,14 @@ def test_a_key_that_may_change_is_logged_with_both_values(folder, caplog):
 
 
 FIXED = [
-    "model.d_model=64", 'model.preset="base"', "tokenizer.vocab_size=500", 'model.norm="pre"', "training.ema_decay=0.9",
-    'training.frozen=["embedding"]', 'training.precision="mixed_float16"',
-]  # fmt: skip
+    "model.d_model=64",
+    'model.preset="base"',
+    "tokenizer.vocab_size=500",
+    'model.norm="pre"',
+    "training.ema_decay=0.9",
+    'training.frozen=["embedding"]',
+    'training.precision="mixed_float16"',
+]
 
 
 @pytest.mark.parametrize("override", FIXED)

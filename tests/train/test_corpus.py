@@ -278,8 +278,12 @@ def test_the_paths_of_a_section_are_the_files_of_every_split_in_the_home_folder_
         path.touch()
     splits = {"train": [["~/a", "b"]], "validation": ["c"], "test": [{"files": ["d", "~/e"]}]}
     assert [*map(str, FilesData(source="files", **splits).paths())] == [
-        f"{tmp_path}/a", "b", "c", "d", f"{tmp_path}/e",
-    ]  # fmt: skip
+        f"{tmp_path}/a",
+        "b",
+        "c",
+        "d",
+        f"{tmp_path}/e",
+    ]
     assert TreebankData(source="treebank", files=["~/wsj", "~/all.txt"]).paths() == [tree, tmp_path / "all.txt"]
     plain = NumbersData(source="numbers")
     assert (plain.paths(), plain.tags, plain.unfit_tokenizer, plain.beside_paths({})) == ([], (), {}, {})

@@ -71,12 +71,15 @@ def test_loss_bleu_and_learning_rate_have_a_panel_each(monkeypatch, tmp_path):
     assert lines_of(bleu) == {"BLEU": [[2, 12.5]]} and "BLEU" in bleu.get_ylabel()
     assert lines_of(rate) == {"learning rate": [[1, 0.1], [2, 0.2]]} and rate.get_xlabel() == "step"
     assert (loss.get_title(), loss.get_ylabel(), rate.get_ylabel()) == (
-        "run", "loss, nats per target token", "learning rate",
-    )  # fmt: skip
+        "run",
+        "loss, nats per target token",
+        "learning rate",
+    )
     assert bleu.get_ylim()[0] == rate.get_ylim()[0] == 0 < loss.get_ylim()[0]  # a loss of 0 is not to be expected
     assert loss.get_shared_x_axes().joined(loss, rate) and [mark.get_marker() for mark in loss.get_lines()] == [
-        "None", "o",  # there are few validations
-    ]  # fmt: skip
+        "None",
+        "o",  # there are few validations
+    ]
 
 
 @pytest.mark.parametrize(("name", "label"), [("chrf", "chrF"), ("bracketing_f1", "F1")])

@@ -64,9 +64,11 @@ def test_the_same_tag_of_two_writers_is_one_chart(tmp_path):
     folder.close()
     assert [path.name for path in sorted((tmp_path / "new").iterdir()) if path.is_dir()] == ["train", "validation"]
     assert events.read_events(tmp_path / "new") == {
-        "seconds": [(1, 4.0)], "train/loss": [(1, 2.0)], "validation/loss": [(1, 3.0)],
+        "seconds": [(1, 4.0)],
+        "train/loss": [(1, 2.0)],
+        "validation/loss": [(1, 3.0)],
         "validation/samples": [(1, "| ä |")],
-    }  # fmt: skip
+    }
 
 
 def test_files_that_are_asked_for_are_made_at_once(tmp_path):

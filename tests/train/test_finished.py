@@ -75,10 +75,12 @@ def test_a_run_stands_at_its_last_checkpoint(folder):
 @pytest.mark.parametrize(
     ("content", "is_damaged"),
     [
-        (None, False), (b"", False), (b'{"step": 0, "commit": null, "changes": {}}\n', False),
+        (None, False),
+        (b"", False),
+        (b'{"step": 0, "commit": null, "changes": {}}\n', False),
         *((content, True) for content in (b"{", b"\xff", b"1\n", b"[1]\n", b"{}\n", b'{"step": 0, "strange": 1}\n')),
     ],
-)  # fmt: skip
+)
 def test_a_damaged_history_is_kept_beside_the_new_one(tmp_path, content, is_damaged):
     folder = RunFolder(tmp_path / "run")
     folder.checkpoints.mkdir(parents=True)
@@ -93,10 +95,14 @@ def test_a_damaged_history_is_kept_beside_the_new_one(tmp_path, content, is_dama
 @pytest.mark.parametrize(
     "override",
     [
-        "training.seed=2", "training.dropout=0.5", "data.train_pairs=7", "data.shards=2",
-        "training.augment.uppercase=0.1", "data.clean.identical=true",
+        "training.seed=2",
+        "training.dropout=0.5",
+        "data.train_pairs=7",
+        "data.shards=2",
+        "training.augment.uppercase=0.1",
+        "data.clean.identical=true",
     ],
-)  # fmt: skip
+)
 def test_what_would_be_trained_otherwise_is_refused(folder, override):
     key = override.partition("=")[0]
     with pytest.raises(ConfigError, match=rf"been trained for \d+ steps.*{key} was .* and is .*run_folder"):
@@ -111,13 +117,25 @@ def test_steps_that_a_damaged_checkpoint_has_lost_are_trained_again_and_may_chan
 
 
 AFTERWARDS = [
-    "translation.beam_size=7", "data.licence='CC0'", "data.test=['c.tsv']", "data.validation=['c.tsv']",
-    "cache_folder='elsewhere'", "training.average_checkpoints=2", "training.keep_checkpoints=9",
-    "training.keep_best=true", "training.checkpoint_every=7", "training.validate_every=7",
-    "training.best_metric=chrf", "training.patience=2", "training.log_every=7", "training.picture_sentences=1",
-    "training.histograms_every=7", "training.profile_steps=[1, 2]", "training.on_divergence=rewind",
+    "translation.beam_size=7",
+    "data.licence='CC0'",
+    "data.test=['c.tsv']",
+    "data.validation=['c.tsv']",
+    "cache_folder='elsewhere'",
+    "training.average_checkpoints=2",
+    "training.keep_checkpoints=9",
+    "training.keep_best=true",
+    "training.checkpoint_every=7",
+    "training.validate_every=7",
+    "training.best_metric=chrf",
+    "training.patience=2",
+    "training.log_every=7",
+    "training.picture_sentences=1",
+    "training.histograms_every=7",
+    "training.profile_steps=[1, 2]",
+    "training.on_divergence=rewind",
     "training.xla=false",
-]  # fmt: skip
+]
 
 
 def test_what_chooses_measures_and_records_may_change(folder):

@@ -85,8 +85,9 @@ def test_the_command_fine_tunes_it_from_a_configuration_of_a_text_and_a_start(fo
     assert result.exit_code == 0, result.output
     begun, tuned = RunFolder(folder / "run"), RunFolder(folder / "tuned")
     assert (tuned.inference().search, json.loads(tuned.model.read_text())) == (
-        SEARCH, json.loads(begun.model.read_text()),
-    )  # fmt: skip
+        SEARCH,
+        json.loads(begun.model.read_text()),
+    )
     assert tuned.tokenizer.read_bytes() == begun.tokenizer.read_bytes()
     after = Scorer.load(tuned.path).score(lines("test.en"), in_words("test.de"))
     assert sum(pair.log_probability for pair in after) > 0.2 * sum(pair.log_probability for pair in before)

@@ -92,8 +92,12 @@ def test_a_model_has_three_layers_per_block_of_the_encoder_and_four_per_block_of
     encoder = {f"encoder_block_1/{name}" for name in ("self_attention", "feed_forward", "norms")}
     decoder = {f"decoder_block_1/{name}" for name in ("self_attention", "memory_attention", "feed_forward", "norms")}
     assert set(by_layer(model, model.trainable_variables)) == {
-        "embedding", "encoder_norm", "decoder_norm", *encoder, *decoder
-    }  # fmt: skip
+        "embedding",
+        "encoder_norm",
+        "decoder_norm",
+        *encoder,
+        *decoder,
+    }
 
 
 # closed forms
@@ -143,9 +147,11 @@ def test_there_is_a_histogram_of_the_weights_and_one_of_the_gradients_per_layer(
     summary = histograms(model, Inspected([tf.constant([0.1, 0.2]), tf.constant([0.3])], before=[]))
     largest = {value.tag: make_ndarray(value.tensor)[-1, 1] for value in summary.value}
     assert largest == {
-        "weights/one": 2.0, "weights/other": 3.0,
-        "gradients/one": pytest.approx(0.2), "gradients/other": pytest.approx(0.3),
-    }  # fmt: skip
+        "weights/one": 2.0,
+        "weights/other": 3.0,
+        "gradients/one": pytest.approx(0.2),
+        "gradients/other": pytest.approx(0.3),
+    }
 
 
 # when

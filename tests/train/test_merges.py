@@ -113,9 +113,16 @@ def test_pieces_may_have_spaces_in_them(tmp_path):
     """Those of a tokenizer that was given: its words do not end at spaces."""
     options = {f"{name}_id": number for name, number in SPECIAL_IDS.items()}
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(SENTENCES * 20), model_prefix=str(tmp_path / "given"), model_type="bpe", vocab_size=400,
-        byte_fallback=True, split_by_whitespace=False, hard_vocab_limit=False, minloglevel=2, **options,
-    )  # fmt: skip
+        sentence_iterator=iter(SENTENCES * 20),
+        model_prefix=str(tmp_path / "given"),
+        model_type="bpe",
+        vocab_size=400,
+        byte_fallback=True,
+        split_by_whitespace=False,
+        hard_vocab_limit=False,
+        minloglevel=2,
+        **options,
+    )
     tokenizer = Tokenizer(tmp_path / "given.model")
     assert any("\u2581" in piece[1:] for piece in tokenizer.pieces())
     assert drawn_by(tokenizer, SENTENCES, 1.0) == by_sentencepiece(tokenizer, SENTENCES, 1.0)
@@ -128,9 +135,15 @@ def test_pieces_may_have_spaces_in_them(tmp_path):
 def test_a_tokenizer_without_merges_is_refused(tmp_path):
     options = {f"{name}_id": number for name, number in SPECIAL_IDS.items()}
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(SENTENCES * 20), model_prefix=str(tmp_path / "given"), model_type="unigram",
-        vocab_size=330, byte_fallback=True, hard_vocab_limit=False, minloglevel=2, **options,
-    )  # fmt: skip
+        sentence_iterator=iter(SENTENCES * 20),
+        model_prefix=str(tmp_path / "given"),
+        model_type="unigram",
+        vocab_size=330,
+        byte_fallback=True,
+        hard_vocab_limit=False,
+        minloglevel=2,
+        **options,
+    )
     with pytest.raises(TokenizerError, match="not one of byte-pair encoding.*leave bpe_dropout out"):
         Merges(Tokenizer(tmp_path / "given.model"))
 

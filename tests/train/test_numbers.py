@@ -97,8 +97,11 @@ def test_the_numbers_and_the_languages_decide_the_fingerprint():
     assert fingerprint() == fingerprint()
     train = load_corpus(numbers()).train  # so that a text is known again which an earlier version has encoded
     assert train.name == "data.train_pairs" and set(train.fingerprint()) == {
-        "source", "numbers", "languages", "num2words",
-    }  # fmt: skip
+        "source",
+        "numbers",
+        "languages",
+        "num2words",
+    }
     assert train.fingerprint()["source"] == "numbers"
     changes = [{}, {"seed": 2}, {"target_language": "fr"}, {"source_language": "fr"}, {"train_pairs": 21}]
     assert len({fingerprint(**change) for change in changes}) == len(changes)

@@ -229,8 +229,10 @@ def test_against_another_run_or_its_trees_in_a_file(parsed, tmp_path):
     assert by_file.exit_code == 0 and "No two trees differ in sentence F1." in by_file.stdout, by_file.output
     found = json.loads(invoke(train.evaluate.app, parsed, "--against", parsed, "--json").stdout)["against"]
     assert [(one["name"], one["p_value"]) for one in found["differences"]] == [
-        ("F1", 1.0), ("precision", 1.0), ("recall", 1.0),
-    ]  # fmt: skip
+        ("F1", 1.0),
+        ("precision", 1.0),
+        ("recall", 1.0),
+    ]
 
 
 @pytest.mark.slow

@@ -27,9 +27,7 @@ def found(train, validation, test=None):
     """PreparedData of these texts, as far as the lines on the corpus read them; each list of `train` is a shard."""
     splits = (pairs and Split("x", lambda pairs=pairs: iter(pairs)) for pairs in (validation, test))
     shards = [EncodedPairs(None, None, collections.Counter(), pair_keys(pairs)) for pairs in train]
-    return types.SimpleNamespace(
-        corpus=Corpus(None, *splits, "en", "de"), train=types.SimpleNamespace(shards=shards)
-    )  # fmt: skip
+    return types.SimpleNamespace(corpus=Corpus(None, *splits, "en", "de"), train=types.SimpleNamespace(shards=shards))
 
 
 @pytest.mark.parametrize("cut", [0, 1, 2, 4])

@@ -31,8 +31,14 @@ pytestmark = pytest.mark.slow
 
 MODEL = '[model]\nkind = "recurrent"\nd_model = 16\n\n'
 OPTIONS = SearchOptions(beam_size=2, extra_length=4)
-ONE_STEP = ("training.steps=1", "training.checkpoint_every=1", "training.average_checkpoints=1",
-            "training.validate_every=1", "training.picture_sentences=1", "training.clip_norm=1")  # fmt: skip
+ONE_STEP = (
+    "training.steps=1",
+    "training.checkpoint_every=1",
+    "training.average_checkpoints=1",
+    "training.validate_every=1",
+    "training.picture_sentences=1",
+    "training.clip_norm=1",
+)
 
 
 def changed(*changes):

@@ -66,8 +66,10 @@ def test_the_run_folder_has_every_file_of_the_contract(finished):
     for name in contract.split():
         assert (folder / name).stat().st_size > 0
     assert [path.name for path in sorted((folder / "checkpoints").iterdir())] == [
-        "step-00000002.npz", "step-00000004.npz", "step-00000005.npz",
-    ]  # fmt: skip
+        "step-00000002.npz",
+        "step-00000004.npz",
+        "step-00000005.npz",
+    ]
     assert load_config(folder / "config.toml") == load_config(config)
     model = TransformerConfig.load(folder / "model.json")
     assert (model.vocab_size, model.d_model, model.d_k, model.dropout) == (300, 16, 8, 0.3)

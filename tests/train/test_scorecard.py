@@ -194,8 +194,10 @@ def test_a_panel_has_the_bars_of_both_in_the_order_of_the_bins(monkeypatch, card
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["runs/mine", "runs/other"]
     assert len(heights(panels(monkeypatch, cards[0]).axes[1])) == 1
     assert [axis.get_title() for axis in (frequencies, bleu, chrf)] == [
-        "Words of the references: F1 by frequency", "BLEU of raw text, by length", "chrF of raw text, by length",
-    ]  # fmt: skip
+        "Words of the references: F1 by frequency",
+        "BLEU of raw text, by length",
+        "chrF of raw text, by length",
+    ]
     assert [axis.get_ylabel() for axis in (frequencies, bleu, chrf)] == [
         f"{name}, per cent" for name in ("F1", "BLEU", "chrF")
     ]

@@ -15,8 +15,9 @@ def split_of(name, word):
 
 def test_whether_a_search_was_constrained_is_told():
     assert [ScoredTrees.settings(is_constrained) for is_constrained in (True, False)] == [
-        {"constrained": True}, {"constrained": False},
-    ]  # fmt: skip
+        {"constrained": True},
+        {"constrained": False},
+    ]
 
 
 def test_another_number_of_trees_is_told_with_the_file(tmp_path):

@@ -127,10 +127,14 @@ def test_a_tokenizer_that_is_trained_has_room_for_the_special_ids_and_the_bytes(
 @pytest.mark.parametrize(
     ("section", "key"),
     [
-        ("CleaningConfig", "source_scripts"), ("CleaningConfig", "target_scripts"), ("TrainingConfig", "frozen"),
-        ("FilesData", "train"), ("FilesData", "validation"), ("TreebankData", "files"),
+        ("CleaningConfig", "source_scripts"),
+        ("CleaningConfig", "target_scripts"),
+        ("TrainingConfig", "frozen"),
+        ("FilesData", "train"),
+        ("FilesData", "validation"),
+        ("TreebankData", "files"),
     ],
-)  # fmt: skip
+)
 def test_a_list_that_would_be_nothing_is_refused(section, key):
     assert errors_of(section, key, [])
 

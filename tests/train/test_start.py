@@ -180,10 +180,16 @@ def test_a_run_that_is_killed_before_its_first_checkpoint_goes_on_from_the_weigh
 def test_the_command_fine_tunes_a_finished_run_with_every_option_on(finished, tmp_path, caplog, monkeypatch):
     start, config = finished[1], write_config(tmp_path, "tuned")
     options = [
-        f"training.start_from={start}", 'training.frozen=["embedding"]', "training.ema_decay=0.9",
-        "training.keep_best=true", "training.patience=5", "training.find_micro_batches=true", "training.steps=2",
-        "data.validation_pairs=2", "data.test_pairs=2",
-    ]  # fmt: skip
+        f"training.start_from={start}",
+        'training.frozen=["embedding"]',
+        "training.ema_decay=0.9",
+        "training.keep_best=true",
+        "training.patience=5",
+        "training.find_micro_batches=true",
+        "training.steps=2",
+        "data.validation_pairs=2",
+        "data.test_pairs=2",
+    ]
     answers = iter([False, True])  # whether a step fits: not that of all rows at once
     monkeypatch.setattr("train.cost.micro_batches.step_fits", lambda *_: next(answers))
     with caplog.at_level(logging.INFO, logger="train"):

@@ -83,12 +83,14 @@ def test_the_text_is_named(config, text):
 @pytest.mark.parametrize(("licence", "row"), [("CC-BY-4.0", "CC-BY-4.0"), (None, "not given")])
 def test_the_licence_is_the_configurations_or_not_given(licence, row):
     data = types.SimpleNamespace(
-        train=TRAIN, validation=VALIDATION, tokenizer=TOKENIZER,
+        train=TRAIN,
+        validation=VALIDATION,
+        tokenizer=TOKENIZER,
         corpus=types.SimpleNamespace(
             train=types.SimpleNamespace(shards=(1, 2), description=""), validation=None, test=None
         ),
         batches=types.SimpleNamespace(padding=types.SimpleNamespace(total=0.01234)),
-    )  # fmt: skip
+    )
     table = data_table(NumbersData(source="numbers", licence=licence), data)
     assert f"| licence | {row}" in table
     assert "| training pairs | 3; 10 source and 5 target tokens; skipped: none |" in table

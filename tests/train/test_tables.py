@@ -11,5 +11,10 @@ def test_columns_are_aligned_numbers_to_the_right():
 
 def test_markdown_has_the_same_cells():
     assert TABLE.markdown().splitlines() == [
-        "Title:", "", "| words | n |", "| --- | ---: |", "| up to 5 | 1,000 |", "| 6 | 2 |",
-    ]  # fmt: skip
+        "Title:",
+        "",
+        "| words | n |",
+        "| --- | ---: |",
+        "| up to 5 | 1,000 |",
+        "| 6 | 2 |",
+    ]

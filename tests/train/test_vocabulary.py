@@ -199,8 +199,9 @@ def test_on_trial_a_run_has_the_tokenizer_it_goes_on_with_or_one_that_leaves_no_
     other = folder.tokenizer.read_bytes()
     learned = tokenizer_on_trial(config, corpus, folder, Worker(0, 1))
     assert learned.model_bytes != other and sorted(path.name for path in tmp_path.iterdir()) == [
-        "checkpoints", "tokenizer.model",
-    ]  # fmt: skip
+        "checkpoints",
+        "tokenizer.model",
+    ]
     folder.keep_tokenizer_sum()
     (folder.checkpoints / "step-00000010.npz").touch()
     assert tokenizer_on_trial(config, corpus, folder, Worker(0, 1)).model_bytes == other

@@ -79,11 +79,18 @@ def test_a_word_that_stands_for_many_is_no_translation_of_one():
 
 
 @pytest.mark.parametrize(
-    "first, second, are", [
-        ("Hund", "Hunden", True), ("Mann", "Männer", True), ("braune", "braunes", True), ("läuft", "laufen", True),
-        ("Mann", "Mannschaft", False), ("Hund", "Hand", False), ("essen", "Essen", False), ("Bund", "Hund", False),
+    "first, second, are",
+    [
+        ("Hund", "Hunden", True),
+        ("Mann", "Männer", True),
+        ("braune", "braunes", True),
+        ("läuft", "laufen", True),
+        ("Mann", "Mannschaft", False),
+        ("Hund", "Hand", False),
+        ("essen", "Essen", False),
+        ("Bund", "Hund", False),
     ],
-)  # fmt: skip
+)
 def test_forms_of_a_word_begin_alike(first, second, are):
     assert alike(first, second) == alike(second, first) == are
 

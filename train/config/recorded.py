@@ -12,10 +12,15 @@ from .run import KEYS, SECTIONS, RunConfig, check_config, read_toml
 log = logging.getLogger("train")
 
 BEFORE_THEY_WERE_KEYS = {  # what a config.toml without them was trained with
-    "model.kind": FIRST_KIND, "tokenizer.lowercase": False, "tokenizer.dummy_prefix": False,
-    "tokenizer.normalization": IDENTITY, "tokenizer.split_digits": False, "tokenizer.placeholders": 0,
-    "data.placeholders": 0.0, "data.terms": 0.0,
-}  # fmt: skip
+    "model.kind": FIRST_KIND,
+    "tokenizer.lowercase": False,
+    "tokenizer.dummy_prefix": False,
+    "tokenizer.normalization": IDENTITY,
+    "tokenizer.split_digits": False,
+    "tokenizer.placeholders": 0,
+    "data.placeholders": 0.0,
+    "data.terms": 0.0,
+}
 
 
 def load_recorded(path: str | os.PathLike) -> RunConfig:

@@ -24,9 +24,20 @@ class TrainingConfig(Section):
 
     PATHS = ("start_from",)
     AFTER_TRAINING = (  # they choose among weights, measure them, or write down what happens
-        "average_checkpoints", "keep_checkpoints", "keep_best", "checkpoint_every", "validate_every", "best_metric",
-        "patience", "log_every", "picture_sentences", "histograms_every", "profile_steps", "on_divergence", "xla",
-    )  # fmt: skip
+        "average_checkpoints",
+        "keep_checkpoints",
+        "keep_best",
+        "checkpoint_every",
+        "validate_every",
+        "best_metric",
+        "patience",
+        "log_every",
+        "picture_sentences",
+        "histograms_every",
+        "profile_steps",
+        "on_divergence",
+        "xla",
+    )
 
     steps: int = pydantic.Field(100_000, ge=1, le=99_999_999)  # updates; a checkpoint's name has 8 digits
     tokens_per_batch: int = pydantic.Field(25_000, ge=1)  # target positions per update, in rows of row_length

@@ -98,17 +98,24 @@ def prepare_data(
     for name, pairs in (("training", train), ("validation", validation)):
         log.info(
             "%s: %s pairs, %s source and %s target tokens; skipped: %s",
-            name, f"{len(pairs):,}", f"{pairs.source_tokens:,}", f"{pairs.target_tokens:,}",
+            name,
+            f"{len(pairs):,}",
+            f"{pairs.source_tokens:,}",
+            f"{pairs.target_tokens:,}",
             skipped_sentence(pairs.skipped),
-        )  # fmt: skip
+        )
     redraw = redraw_of(training, tokenizer, corpus.symbols, data)
     batches = packed_batches(train, training, len(corpus.train.shards), worker, redraw)
     log.info(
         "packed rows of %d source and %d target positions: %.2f%% padding; %d rows per batch, %d steps per epoch, "
         "%.1f epochs in %d steps",
-        *row_lengths, 100 * batches.padding.total, batches.rows_per_batch, batches.steps_per_epoch,
-        batches.epochs(training.steps), training.steps,
-    )  # fmt: skip
+        *row_lengths,
+        100 * batches.padding.total,
+        batches.rows_per_batch,
+        batches.steps_per_epoch,
+        batches.epochs(training.steps),
+        training.steps,
+    )
     return PreparedData(corpus, tokenizer, train, validation, batches)
 
 

@@ -139,9 +139,14 @@ class AfterEachUpdate(keras.callbacks.Callback):
         tokens_per_second, seconds_per_update = rates
         log.info(
             "step %d/%d  loss %.3f  perplexity %.2f  accuracy %.1f%%  %s target tokens/s  %s left",
-            step, steps, logs["loss"], perplexity(logs["nll"]), 100 * logs["accuracy"], f"{tokens_per_second:,.0f}",
+            step,
+            steps,
+            logs["loss"],
+            perplexity(logs["nll"]),
+            100 * logs["accuracy"],
+            f"{tokens_per_second:,.0f}",
             time_left(seconds_per_update * (steps - step), self.still_to_come(), self.stopwatch.last),
-        )  # fmt: skip
+        )
 
     def still_to_come(self) -> dict[str, int]:
         """How many validations and checkpoints are due from this update on."""
@@ -182,9 +187,13 @@ class AfterEachUpdate(keras.callbacks.Callback):
         metrics.write(step, values)
         log.info(
             "validation at step %d: loss %.3f  perplexity %.2f  %s  exact %.1f%%  e.g. %r",
-            step, validation.loss, validation.perplexity, validation.scores.quality_text, validation.scores.exact,
+            step,
+            validation.loss,
+            validation.perplexity,
+            validation.scores.quality_text,
+            validation.scores.exact,
             validation.samples[0].translation,
-        )  # fmt: skip
+        )
 
     def keep_best(self, checkpoints: Checkpoints, validation: Any) -> None:
         """Write the best checkpoint, if this validation is better than that of the one there is, or there is none.
@@ -207,8 +216,9 @@ class AfterEachUpdate(keras.callbacks.Callback):
         except OSError as error:
             log.error(
                 "The best checkpoint, of step %d, could not be written: %s Training continues; make room.",
-                self.progress.step, first_line_of(error),
-            )  # fmt: skip
+                self.progress.step,
+                first_line_of(error),
+            )
 
     def save(self, is_interim: bool) -> None:
         """Write a checkpoint. On a full disk log the error and keep training, but raise for the last checkpoint.
@@ -249,9 +259,11 @@ class LogCompilation(keras.callbacks.Callback):
             "compiling the training step %s XLA: %d of the %d rows of a batch at once, %d source and %d target "
             "positions per row, %s parameters ...",
             "with" if model.xla else "without",
-            rows // (model.distribute_strategy.num_replicas_in_sync * model.micro_batches), rows,
-            *self.batches.row_lengths, f"{model.count_params():,}",
-        )  # fmt: skip
+            rows // (model.distribute_strategy.num_replicas_in_sync * model.micro_batches),
+            rows,
+            *self.batches.row_lengths,
+            f"{model.count_params():,}",
+        )
         self.began = time.perf_counter()
 
     def on_train_batch_end(self, batch: int, logs: dict):

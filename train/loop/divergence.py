@@ -107,8 +107,11 @@ def train_with_rewinds(
             progress.seconds, progress.core_seconds = diverged.seconds, diverged.core_seconds  # spent, if in vain
             log.warning(
                 "%s Going back to step %d and leaving out batch %d; batches left out: %d",
-                divergence.finding, progress.step, diverged.batch, len(progress.skipped),
-            )  # fmt: skip
+                divergence.finding,
+                progress.step,
+                diverged.batch,
+                len(progress.skipped),
+            )
 
 
 def too_many_rewinds(divergence: DivergenceError, step: int, schedule: str) -> DivergenceError:

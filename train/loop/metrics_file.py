@@ -28,8 +28,11 @@ def keep_records(path: pathlib.Path, last_step: int, replaced: Collection[str]) 
             file.writelines(lines[number] + b"\n" for number in damaged)
         log.warning(
             "%s has %d damaged lines (the first is line %d); moved them to %s",
-            path, len(damaged), damaged[0] + 1, aside.name,
-        )  # fmt: skip
+            path,
+            len(damaged),
+            damaged[0] + 1,
+            aside.name,
+        )
     kept = [
         record
         for record in records

@@ -27,8 +27,11 @@ log = logging.getLogger("train")
 
 DEPTH = "model.decoder_layers"
 FIXED = (  # sections and keys that decide what a weight means, or which arrays a checkpoint has
-    "model.", "tokenizer.", "training.ema_decay", "training.frozen",
-)  # fmt: skip
+    "model.",
+    "tokenizer.",
+    "training.ema_decay",
+    "training.frozen",
+)
 
 
 def write_configuration(folder: RunFolder, config: RunConfig, transformer_config: BaseModelConfig) -> None:

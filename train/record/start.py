@@ -69,8 +69,10 @@ def assign_start(
             weight.assign(weights[deeper(weight.path, left_out)])
     log.info(
         "starting from the weights of %s, which knows %s of %s pieces",
-        start_from, f"{len(ids):,}", f"{tokenizer.vocab_size:,}",
-    )  # fmt: skip
+        start_from,
+        f"{len(ids):,}",
+        f"{tokenizer.vocab_size:,}",
+    )
     if left_out:
         depth = other.model_config.decoder_layers
         log.info("of its %d decoder blocks, training begins with the last %d", depth, depth - left_out)

@@ -143,6 +143,9 @@ def pairs_with_text(split: Split) -> list[tuple[str, str]]:
         more = ", ..." if len(split.blank) > BLANK_LINES_NAMED else ""
         log.warning(
             "pairs of %s without text on one side are left out, and not counted: %s (lines %s%s)",
-            split.name, skipped_sentence(split.skipped), first, more,
-        )  # fmt: skip
+            split.name,
+            skipped_sentence(split.skipped),
+            first,
+            more,
+        )
     return pairs

@@ -118,9 +118,12 @@ def report_lost_workers(cluster: Cluster) -> Iterator[None]:
     import tensorflow as tf
 
     lost = (
-        tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError,
-        tf.errors.DeadlineExceededError, tf.errors.FailedPreconditionError,
-    )  # fmt: skip
+        tf.errors.UnavailableError,
+        tf.errors.AbortedError,
+        tf.errors.CancelledError,
+        tf.errors.DeadlineExceededError,
+        tf.errors.FailedPreconditionError,
+    )
     try:
         yield
     except lost as error:

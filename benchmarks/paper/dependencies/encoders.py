@@ -9,8 +9,15 @@ from train.cost.cost import parameter_count
 KERNEL_SIZE, NEIGHBOURHOOD = 9, 17  # k and r
 # Each block reaches 4 words (k = 9) or 8 words (r = 17) to each side; three blocks, 12, 24, or 28 if dilated.
 BASE = TransformerConfig(
-    vocab_size=1, encoder_layers=3, decoder_layers=1, d_model=32, d_ff=128, num_heads=2, norm="pre", dropout=0.0,
-)  # fmt: skip
+    vocab_size=1,
+    encoder_layers=3,
+    decoder_layers=1,
+    d_model=32,
+    d_ff=128,
+    num_heads=2,
+    norm="pre",
+    dropout=0.0,
+)
 KINDS = {
     "self_attention": {},
     "recurrent": {"encoder_layer": "recurrent"},

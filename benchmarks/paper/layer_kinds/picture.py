@@ -7,9 +7,13 @@ from benchmarks.paper.layer_kinds.claims import MEASURED, STACKED
 from benchmarks.paper.layer_kinds.report import cells_of, named
 
 COLOURS = {  # those of Okabe and Ito, which readers with any colour vision tell apart
-    "self_attention": "#0072B2", "recurrent": "#D55E00", "convolutional": "#009E73", "restricted": "#CC79A7",
-    "masked": "#56B4E9", "dilated": "#E69F00",
-}  # fmt: skip
+    "self_attention": "#0072B2",
+    "recurrent": "#D55E00",
+    "convolutional": "#009E73",
+    "restricted": "#CC79A7",
+    "masked": "#56B4E9",
+    "dilated": "#E69F00",
+}
 
 
 def draw(numbers: dict[str, Any], path: pathlib.Path) -> None:

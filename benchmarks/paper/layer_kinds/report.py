@@ -63,13 +63,17 @@ def markdown(numbers: dict[str, Any]) -> str:
         f"Load of the machine in the minute before: {numbers['load_before']:.2f}; in the minute before the end: "
         f"{numbers['load_after']:.2f}. With a load, times are upper bounds; counts are not affected.",
         "![Seconds and FLOPs against the length of a sentence](table1.png)",
-        "## Beside the paper", "\n".join(summary_rows(numbers)),
+        "## Beside the paper",
+        "\n".join(summary_rows(numbers)),
         PATHS.format(longest=max(numbers["lengths"])),
-        notes, DEPARTURES,
-        "## Exponents", "\n".join(exponent_rows(numbers)),
-        "## Path lengths", "\n".join(path_rows(numbers)),
+        notes,
+        DEPARTURES,
+        "## Exponents",
+        "\n".join(exponent_rows(numbers)),
+        "## Path lengths",
+        "\n".join(path_rows(numbers)),
         *(part for d in numbers["widths"] for part in (f"## d = {d}", "\n".join(cell_rows(numbers, d)))),
-    ]  # fmt: skip
+    ]
     return "\n\n".join(parts) + "\n"
 
 

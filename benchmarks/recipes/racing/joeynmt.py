@@ -60,44 +60,86 @@ class JoeyNMT(Contestant):
         pieces = [piece for piece in Tokenizer(task.tokenizer).pieces() if piece not in SPECIALS]
         vocabulary.write_text("\n".join([*SPECIALS, *pieces]) + "\n", encoding="utf-8")
         side = {
-            "max_length": 126, "lowercase": False, "normalize": False, "level": "bpe", "voc_file": str(vocabulary),
-            "tokenizer_type": "sentencepiece", "tokenizer_cfg": {"model_file": str(task.tokenizer)},
-        }  # fmt: skip
+            "max_length": 126,
+            "lowercase": False,
+            "normalize": False,
+            "level": "bpe",
+            "voc_file": str(vocabulary),
+            "tokenizer_type": "sentencepiece",
+            "tokenizer_cfg": {"model_file": str(task.tokenizer)},
+        }
         stack = {
-            "type": "transformer", "num_layers": task.layers, "num_heads": task.num_heads,
+            "type": "transformer",
+            "num_layers": task.layers,
+            "num_heads": task.num_heads,
             "embeddings": {"embedding_dim": task.d_model, "scale": True, "dropout": task.dropout},
-            "hidden_size": task.d_model, "ff_size": task.d_ff, "dropout": task.dropout, "layer_norm": "post",
-        }  # fmt: skip
+            "hidden_size": task.d_model,
+            "ff_size": task.d_ff,
+            "dropout": task.dropout,
+            "layer_norm": "post",
+        }
         return {
-            "name": "race", "joeynmt_version": "2.3.0", "model_dir": str(model_folder), "use_cuda": False,
-            "fp16": False, "random_seed": 1, "num_workers": self.workers,
+            "name": "race",
+            "joeynmt_version": "2.3.0",
+            "model_dir": str(model_folder),
+            "use_cuda": False,
+            "fp16": False,
+            "random_seed": 1,
+            "num_workers": self.workers,
             "data": {
-                "train": str(task.text / "train"), "dev": str(task.text / "val"), "dataset_type": "plain",
-                "src": {"lang": "en", **side}, "trg": {"lang": "de", **side}, "sample_dev_subset": 8,
-                "special_symbols": dict(zip(
-                    ("unk_token", "pad_token", "bos_token", "eos_token", "unk_id", "pad_id", "bos_id", "eos_id"),
-                    (*SPECIALS, 0, 1, 2, 3), strict=True,
-                )),
+                "train": str(task.text / "train"),
+                "dev": str(task.text / "val"),
+                "dataset_type": "plain",
+                "src": {"lang": "en", **side},
+                "trg": {"lang": "de", **side},
+                "sample_dev_subset": 8,
+                "special_symbols": dict(
+                    zip(
+                        ("unk_token", "pad_token", "bos_token", "eos_token", "unk_id", "pad_id", "bos_id", "eos_id"),
+                        (*SPECIALS, 0, 1, 2, 3),
+                        strict=True,
+                    )
+                ),
             },
             "testing": {
-                "batch_size": 64, "batch_type": "sentence", "max_output_length": 100, "eval_metrics": ["bleu"],
-                "beam_size": task.beam_size, "beam_alpha": task.length_penalty,
+                "batch_size": 64,
+                "batch_type": "sentence",
+                "max_output_length": 100,
+                "eval_metrics": ["bleu"],
+                "beam_size": task.beam_size,
+                "beam_alpha": task.length_penalty,
                 **({"load_model": str(load)} if load else {}),
             },
             "training": {
-                "optimizer": "adam", "adam_betas": [0.9, 0.98], "scheduling": "noam", "learning_rate_factor": 0.8,
-                "learning_rate_warmup": task.warmup_steps, "learning_rate_min": 0.0, "normalization": "tokens",
-                "label_smoothing": task.label_smoothing, "batch_size": self.batch_tokens, "batch_type": "token",
-                "epochs": 100_000, "validation_freq": CHECKPOINT_EVERY, "logging_freq": CHECKPOINT_EVERY,
-                "keep_best_ckpts": -1, "early_stopping_metric": "bleu", "print_valid_sents": [0],
-                "shuffle": True, "overwrite": False,
+                "optimizer": "adam",
+                "adam_betas": [0.9, 0.98],
+                "scheduling": "noam",
+                "learning_rate_factor": 0.8,
+                "learning_rate_warmup": task.warmup_steps,
+                "learning_rate_min": 0.0,
+                "normalization": "tokens",
+                "label_smoothing": task.label_smoothing,
+                "batch_size": self.batch_tokens,
+                "batch_type": "token",
+                "epochs": 100_000,
+                "validation_freq": CHECKPOINT_EVERY,
+                "logging_freq": CHECKPOINT_EVERY,
+                "keep_best_ckpts": -1,
+                "early_stopping_metric": "bleu",
+                "print_valid_sents": [0],
+                "shuffle": True,
+                "overwrite": False,
                 **({"load_model": str(load)} if load else {}),
             },
             "model": {
-                "initializer": "xavier_uniform", "embed_initializer": "xavier_uniform", "tied_embeddings": True,
-                "tied_softmax": True, "encoder": stack, "decoder": stack,
+                "initializer": "xavier_uniform",
+                "embed_initializer": "xavier_uniform",
+                "tied_embeddings": True,
+                "tied_softmax": True,
+                "encoder": stack,
+                "decoder": stack,
             },
-        }  # fmt: skip
+        }
 
     def checkpoints(self) -> dict[int, pathlib.Path]:
         return {int(path.stem): path for path in self.folder.glob("part*/*.ckpt") if path.stem.isdigit()}

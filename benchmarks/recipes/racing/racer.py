@@ -102,9 +102,13 @@ class Runner:
         self.seconds, self.memory_bytes, self.known = 0.0, 0, set(contestant.checkpoints())
         with open(self.log, "ab") as log, child_hears_ctrl_c():
             self.process = subprocess.Popen(
-                contestant.command(), stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                start_new_session=True, preexec_fn=end_with_parent,
-            )  # fmt: skip
+                contestant.command(),
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                preexec_fn=end_with_parent,
+            )
         self._signal(signal.SIGSTOP)
 
     def run_for(self, seconds: float, at_checkpoint) -> None:

@@ -45,10 +45,14 @@ class TorchTransformer(nn.Module):
         """The label-smoothed cross-entropy, averaged over real tokens. In the paddings, True means no token."""
         source_scores, target_scores = as_scores(source_padding), as_scores(target_padding)
         states = self.transformer(
-            self.embed(source_ids), self.embed(target_ids), tgt_mask=self.causal, tgt_is_causal=True,
-            src_key_padding_mask=source_scores, tgt_key_padding_mask=target_scores,
+            self.embed(source_ids),
+            self.embed(target_ids),
+            tgt_mask=self.causal,
+            tgt_is_causal=True,
+            src_key_padding_mask=source_scores,
+            tgt_key_padding_mask=target_scores,
             memory_key_padding_mask=source_scores,
-        )  # fmt: skip
+        )
         logits = F.linear(states, self.embedding.weight)
         labels = labels.masked_fill(target_padding, -100)  # -100 is what cross_entropy ignores
         return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=self.smoothing)

@@ -39,9 +39,12 @@ class Workload:
         target[:, 0] = BOS
         segments = np.ones_like(labels)
         return {
-            "source_ids": source, "source_segments": segments, "target_ids": target, "target_segments": segments,
+            "source_ids": source,
+            "source_segments": segments,
+            "target_ids": target,
+            "target_segments": segments,
             "labels": labels,
-        }  # fmt: skip
+        }
 
     def weights(self, seed: int = 1) -> dict[str, np.ndarray]:
         """The starting weights of every contestant: float32 matrices (inputs, outputs) by name.

@@ -10,9 +10,18 @@ from benchmarks.speed.on_accelerator.chip import Chip
 from benchmarks.speed.on_accelerator.task import CONTESTANTS, CUBLAS, Round
 
 HEAD = (
-    "model", "contestant", "matrices", "target tokens/s", "ms per step", "model TFLOP/s",
-    "share of the measured product", "share of the nominal peak", "until ready", "peak memory", "loss",
-)  # fmt: skip
+    "model",
+    "contestant",
+    "matrices",
+    "target tokens/s",
+    "ms per step",
+    "model TFLOP/s",
+    "share of the measured product",
+    "share of the nominal peak",
+    "until ready",
+    "peak memory",
+    "loss",
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,9 +25,15 @@ class TorchTransformer(torch.nn.Module):
         self.d_model, self.dropout = config.d_model, config.dropout
         self.matrix = torch.nn.Parameter(torch.randn(config.vocab_size, config.d_model) * config.d_model**-0.5)
         self.transformer = torch.nn.Transformer(
-            config.d_model, config.num_heads, config.encoder_layers, config.decoder_layers, config.d_ff,
-            config.dropout, config.activation, batch_first=True,
-        )  # fmt: skip
+            config.d_model,
+            config.num_heads,
+            config.encoder_layers,
+            config.decoder_layers,
+            config.d_ff,
+            config.dropout,
+            config.activation,
+            batch_first=True,
+        )
         for layer in (*self.transformer.encoder.layers, *self.transformer.decoder.layers):
             layer.dropout.p = 0.0  # inside the feed-forward network, where the paper has none
         for module in self.transformer.modules():
@@ -72,9 +78,11 @@ class TorchCompiled:
         with torch.autocast(self.device, torch.bfloat16, enabled=self.is_bfloat16):
             logits = self.model(batch["source_ids"], batch["target_ids"])
             return functional.cross_entropy(
-                logits.flatten(0, 1), batch["labels"].flatten(), ignore_index=PAD,
+                logits.flatten(0, 1),
+                batch["labels"].flatten(),
+                ignore_index=PAD,
                 label_smoothing=self.config.label_smoothing,
-            )  # fmt: skip
+            )
 
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)

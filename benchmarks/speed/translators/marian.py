@@ -63,13 +63,22 @@ def marian_model(config: TransformerConfig, weights: Mapping[str, np.ndarray]) -
     shape = {"attention_heads": config.num_heads, "ffn_dim": config.d_ff}
     model = MarianMTModel(
         MarianConfig(
-            vocab_size=config.vocab_size, d_model=config.d_model, max_position_embeddings=POSITIONS,
-            encoder_layers=config.encoder_layers, decoder_layers=config.decoder_layers,
+            vocab_size=config.vocab_size,
+            d_model=config.d_model,
+            max_position_embeddings=POSITIONS,
+            encoder_layers=config.encoder_layers,
+            decoder_layers=config.decoder_layers,
             **{f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in shape.items()},
-            activation_function="relu", scale_embedding=True, share_encoder_decoder_embeddings=True,
-            pad_token_id=PAD, bos_token_id=BOS, eos_token_id=EOS, decoder_start_token_id=BOS, forced_eos_token_id=None,
+            activation_function="relu",
+            scale_embedding=True,
+            share_encoder_decoder_embeddings=True,
+            pad_token_id=PAD,
+            bos_token_id=BOS,
+            eos_token_id=EOS,
+            decoder_start_token_id=BOS,
+            forced_eos_token_id=None,
         )
-    ).eval()  # fmt: skip
+    ).eval()
     state = model.state_dict()
     with torch.no_grad():
         for name, tensor in state.items():

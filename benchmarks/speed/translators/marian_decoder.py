@@ -38,10 +38,18 @@ class Marian:
     @functools.lru_cache(maxsize=1)  # noqa: B019  (one object per process; the weights of another setting are freed)
     def translator(self, beam_size: int, threads: int, batch_size: int) -> pymarian.Translator:
         return pymarian.Translator(
-            models=str(self.folder / "model.npz"), vocabs=[str(self.folder / "vocab.yml")] * 2,
-            beam_size=beam_size, normalize=1, cpu_threads=threads, mini_batch=batch_size, maxi_batch=100,
-            maxi_batch_sort="src", quiet=True, quiet_translation=True, **PRECISIONS[self.precision],
-        )  # fmt: skip
+            models=str(self.folder / "model.npz"),
+            vocabs=[str(self.folder / "vocab.yml")] * 2,
+            beam_size=beam_size,
+            normalize=1,
+            cpu_threads=threads,
+            mini_batch=batch_size,
+            maxi_batch=100,
+            maxi_batch_sort="src",
+            quiet=True,
+            quiet_translation=True,
+            **PRECISIONS[self.precision],
+        )
 
 
 def load(folder: pathlib.Path, precision: str) -> Marian:

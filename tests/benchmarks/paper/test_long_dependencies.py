@@ -98,8 +98,16 @@ def test_what_is_noted_is_not_trained_again(tmp_path, monkeypatch):
     other = list(cells(["recurrent"], extent._replace(effort=Effort(steps=3, rows=4)), tmp_path))
     assert len(trained) == len(first) + 1 + len(other) == len(first) + 5  # of other settings
     assert json.loads((tmp_path / "copy_recurrent_32_3.json").read_text(encoding="utf-8"))["rows"] == 4
-    text = markdown({"command": "it", "machine": "here", "versions": "", "distances": [8, 32], "cells": first,
-                     "effort": extent.effort._asdict()})  # fmt: skip
+    text = markdown(
+        {
+            "command": "it",
+            "machine": "here",
+            "versions": "",
+            "distances": [8, 32],
+            "cells": first,
+            "effort": extent.effort._asdict(),
+        }
+    )
     assert all(f"| {name} | 1,000 | 50.0% | 50.0% |" in text for name in NAMES.values())
     assert "took 20 minutes" in text and f"{HELD_OUT} rows" in text and str(BASE.encoder_layers) in text
     assert "standard error is at most 2.2%" in text  # (0.25 / 512) ** 0.5: the four answers of a row may go together

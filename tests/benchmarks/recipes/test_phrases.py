@@ -59,8 +59,9 @@ def test_a_placeholder_counts_where_it_came_once():
         "it is he \u27e61\u27e7",
     ]
     assert [cells[1:] for cells in cells_of(ways_of_placeholders(Copying(), Silent(), LINES))] == [
-        ("100.0", "", ""), ("0.0", "", ""),
-    ]  # fmt: skip
+        ("100.0", "", ""),
+        ("0.0", "", ""),
+    ]
 
 
 def test_a_tokenizer_without_placeholders_differs_in_nothing_else(tmp_path):

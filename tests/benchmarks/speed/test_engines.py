@@ -30,8 +30,12 @@ POINTS = [
 
 def test_a_ratio_is_of_medians_and_with_the_same_precision_and_model():
     assert [peer and peer["engine"] for peer in (peer_of(one, POINTS) for one in POINTS)] == [
-        "ctranslate2_float32", "ctranslate2_int8", "ctranslate2_float32", "ctranslate2_int8", None,
-    ]  # fmt: skip
+        "ctranslate2_float32",
+        "ctranslate2_int8",
+        "ctranslate2_float32",
+        "ctranslate2_int8",
+        None,
+    ]
     assert "| 9.00 | 9.00 | 2.00, 0.50 | 40.00 |" in table_row(POINTS[0], peer_of(POINTS[0], POINTS))
     assert "| 2.00 | 2.00 | 1.50, 1.50 |" in table_row(POINTS[1], peer_of(POINTS[1], POINTS))
 

@@ -52,8 +52,9 @@ def test_an_export_with_litert_is_served_without_it_too(tmp_path):
     with serve.engines_of(tmp_path / "export") as engines:
         bare = engines["graph"] / "2"
         assert {str(path.relative_to(bare)) for path in bare.rglob("*") if path.is_file()} == {
-            "saved_model.pb", "assets.extra/inference.json",
-        }  # fmt: skip
+            "saved_model.pb",
+            "assets.extra/inference.json",
+        }
         assert (bare / "saved_model.pb").read_text(encoding="utf-8") == "saved_model.pb"
         assert engines["graph and LiteRT"] == tmp_path / "export"
 

@@ -96,11 +96,18 @@ def test_the_products_of_a_search_at_base_are_about_370_mflop_per_token():
 
 def work(folder, seconds, texts, forced=None):
     return {
-        "source": ["w1", "w2 w3"], "references": RIGHT, "config": TINY, "forced": forced,
-        "tokenizer": (folder / "run" / "tokenizer.model").read_bytes(), "peak": {"ours": 2**20},
-        "product": {"float32": 1e9, "bfloat16": 2e9}, "seconds": seconds, "texts": texts,
-        "settings": {key: {"batch_size": 32} for key in seconds}, "tried": {},
-    }  # fmt: skip
+        "source": ["w1", "w2 w3"],
+        "references": RIGHT,
+        "config": TINY,
+        "forced": forced,
+        "tokenizer": (folder / "run" / "tokenizer.model").read_bytes(),
+        "peak": {"ours": 2**20},
+        "product": {"float32": 1e9, "bfloat16": 2e9},
+        "seconds": seconds,
+        "texts": texts,
+        "settings": {key: {"batch_size": 32} for key in seconds},
+        "tried": {},
+    }
 
 
 def test_ratios_are_ours_over_theirs_and_versions_of_ours_have_keys_of_their_own(forced):

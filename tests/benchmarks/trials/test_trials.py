@@ -145,11 +145,11 @@ def test_micro_batches_that_were_found_by_trial_are_no_other_setting(tmp_path):
     asked = load_config(TABLE3_CONFIG, ["training.find_micro_batches=true"])
     folder = RunFolder(tmp_path)
     folder.config.write_text(
-        asked.to_toml().replace("find_micro_batches = true", "find_micro_batches = false").replace(
-            "\nmicro_batches = 1", "\nmicro_batches = 4"
-        ),
+        asked.to_toml()
+        .replace("find_micro_batches = true", "find_micro_batches = false")
+        .replace("\nmicro_batches = 1", "\nmicro_batches = 4"),
         encoding="utf-8",
-    )  # fmt: skip
+    )
     folder.scores.touch()
     check_settings(tmp_path, TABLE3_CONFIG, ["training.find_micro_batches=true"])
     with pytest.raises(BenchmarkError, match="training.micro_batches was 4 and is 1"):

@@ -29,8 +29,12 @@ class TreebankData(DataSection):
     outputs = TREES
     PATHS = ("files",)
     AFTER_TRAINING = (  # names of languages decide no pair
-        *DataSection.AFTER_TRAINING, "source_language", "target_language", "validation_sections", "test_sections",
-    )  # fmt: skip
+        *DataSection.AFTER_TRAINING,
+        "source_language",
+        "target_language",
+        "validation_sections",
+        "test_sections",
+    )
 
     source: Literal["treebank"]
     source_language: str = "en"
