@@ -74,7 +74,7 @@ def save_with_tokenizer(
     save_parts(folder, model, tokenizer, check_lines, inference, dtype)
     kind = type(tokenizer)
     serialized = {
-        "module": kind.__module__,
+        "module": "keras_transformer",  # where its public name stays, whatever file defines it
         "class_name": kind.__name__,
         "config": {},
         REGISTERED_NAME: f"keras_transformer>{kind.__name__}",

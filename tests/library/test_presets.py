@@ -1,5 +1,6 @@
 """A preset is what was saved, in keras-hub's layout, and is opened wherever a run folder is."""
 
+import importlib
 import json
 import pathlib
 import shutil
@@ -48,6 +49,12 @@ def test_its_files_are_those_of_keras_hub_s_layout(preset, pair):
     assert model["registered_name"] == "keras_transformer>Transformer"
     assert kt.TransformerConfig(**model["config"]["config"]) == pair[0].model_config
     assert metadata["parameter_count"] == pair[0].count_params()
+    for name in ("config.json", "tokenizer.json"):  # each path leads to the class, as Keras looks for one
+        written = json.loads((preset / name).read_text())
+        assert getattr(importlib.import_module(written["module"]), written["class_name"]) in (
+            kt.Transformer,
+            kt.Tokenizer,
+        )
 
 
 @pytest.mark.release
