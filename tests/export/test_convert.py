@@ -15,7 +15,6 @@ from export.litert.convert import converted, rooms_up_to, search_function, searc
 from export.versions import ExportError
 from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.tokens import EOS
-from keras_transformer.model import Transformer
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.lite_folder import Room
 from keras_transformer.search.options import SearchOptions
@@ -157,25 +156,6 @@ def test_only_a_quantization_that_ctranslate2_has_is_taken(package, monkeypatch)
         ctranslate2_convert.require(None)
     pinned = (ROOT / "requirements-peers.txt").read_text(encoding="utf-8")
     assert re.search(rf"^{ctranslate2_convert.PACKAGE} ", pinned, re.MULTILINE)
-
-
-@pytest.mark.parametrize("quantization", [None, "int8"])
-def test_the_folder_has_the_weights_in_the_type_that_is_asked_for_and_every_sentencepiece_model(
-    quantization, package, tmp_path
-):
-    done = []
-    written = types.SimpleNamespace(
-        optimize=lambda quantization=None: done.append(quantization), save=lambda folder: done.append(folder)
-    )
-    package.model_spec = lambda transformer, tokenizer: done.append(tokenizer) or written
-    tokenizer = types.SimpleNamespace(sentencepiece_models={"source.spm": b"a", "target.spm": b"b"})
-    model = Transformer.__new__(Transformer)
-    ctranslate2_convert.write_model(model, tokenizer, tmp_path, quantization)
-    assert done == [tokenizer, quantization, str(tmp_path)]
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == tokenizer.sentencepiece_models
-    recurrent = types.SimpleNamespace(model_config=types.SimpleNamespace(kind="recurrent"))
-    with pytest.raises(ExportError, match="of the kind 'recurrent'; CTranslate2 has Transformers only"):
-        ctranslate2_convert.write_model(recurrent, tokenizer, tmp_path)
 
 
 class Letters:
