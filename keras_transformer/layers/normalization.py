@@ -1,4 +1,8 @@
-"""Residual connections and what normalises them (Vaswani et al. 2017, section 3.1): one class per row of NORMS."""
+"""Residual connections and what normalises them (Vaswani et al. 2017, section 3.1): one class per row of NORMS.
+
+Another norm is a class here, its row, and its name in `config.NORMS`. The decoder's step and the cost read the row, and
+exporters refuse it by name until what they have (`HAS`) names it.
+"""
 
 import keras
 
