@@ -25,7 +25,7 @@ def expressible(config: BaseModelConfig, runtime: str, has: Mapping[str, Collect
     if not isinstance(config, TransformerConfig):
         refuse("kind", config.kind, runtime, TransformerConfig.kind)
     for field in config.fields():
-        values, value = has.get(field, (getattr(TransformerConfig, field),)), getattr(config, field)
+        values, value = has.get(field, (getattr(type(config), field),)), getattr(config, field)
         if values is not None and value not in values:
             refuse(field, value, runtime, ", ".join(map(str, values)))
     return config
