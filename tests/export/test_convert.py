@@ -8,17 +8,8 @@ import pytest
 import tensorflow as tf
 
 from export.ctranslate2 import convert as ctranslate2_convert
-<<<<<<< HEAD
-from export.litert import convert
-from export.litert.convert import converted, rooms_up_to, search_function, search_outputs
-from export.versions import ExportError
-from keras_transformer.config import TransformerConfig
-from keras_transformer.ground.tokens import EOS
-from keras_transformer.pieces.translation import Translation
-=======
 from export.litert.convert import rooms_up_to, search_function
 from export.litert.rounding import read_as_integers, rounded
->>>>>>> b071597dac9675a1a8c8018114258bc5acda1ae2
 from keras_transformer.runs.lite_folder import Room
 from keras_transformer.search.options import SearchOptions
 from tests.support.models import as_numpy, lively_transformer
@@ -79,76 +70,6 @@ def test_a_signature_gives_each_value_by_its_own_name():
 # CTranslate2, without its package
 
 
-<<<<<<< HEAD
-class Scored:
-    """In place of ctranslate2.Translator: each target token has the log-probability -0.5, and so has EOS."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def score_batch(self, sources, targets, **limits):
-        Scored.asked = self.folder, sources, targets, limits
-        return [types.SimpleNamespace(log_probs=[-0.5] * (len(target) + 1)) for target in targets]
-
-
-@pytest.fixture
-def package(monkeypatch):
-    """What takes the place of the package ctranslate2, and of what writes weights by it."""
-    kinds = types.SimpleNamespace(ACCEPTED_MODEL_TYPES=("int8", "float16"))
-    package = types.SimpleNamespace(__version__="9.9", Translator=Scored)
-    spec = types.SimpleNamespace(SINUSOIDS=2048)
-    for name, module in {
-        "ctranslate2": package,
-        "ctranslate2.specs": types.ModuleType("specs"),
-        "ctranslate2.specs.model_spec": kinds,
-        "export.ctranslate2.spec": spec,
-    }.items():
-        monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
-    return spec
-
-
-def test_only_a_quantization_that_ctranslate2_has_is_taken(package, monkeypatch):
-    for kind in (None, "int8", "float16"):
-        ctranslate2_convert.require(kind)
-    with pytest.raises(ExportError, match="--quantization int7 does not exist; CTranslate2 has int8, float16"):
-        ctranslate2_convert.require("int7")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ExportError, match=f"not installed: run `pip install {ctranslate2_convert.PACKAGE}`"):
-        ctranslate2_convert.require(None)
-    pinned = (ROOT / "requirements-peers.txt").read_text(encoding="utf-8")
-    assert re.search(rf"^{ctranslate2_convert.PACKAGE} ", pinned, re.MULTILINE)
-
-
-class Letters:
-    """A tokenizer of one piece per letter."""
-
-    sentencepiece_models = {"tokenizer.model": b""}
-
-    def pieces(self):
-        return ["<pad>", "<unk>", "<s>", "</s>", *"abcdefgh"]
-
-    def encode(self, line):
-        return [self.pieces().index(letter) for letter in line]
-
-
-def translating(answers, **more):
-    return types.SimpleNamespace(tokenizer=Letters(), translate=lambda lines: answers, **more)
-
-
-def test_the_translations_are_scored_without_their_end_and_after_sources_that_are_cut(package, tmp_path):
-    options = SearchOptions(length_penalty=1.0, length_normalization="tokens")
-    answers = [Translation("a", -0.5, (4, EOS)), Translation("", 0.0), Translation("bc", -0.75, (5, 6))]
-    translator = translating(answers, options=options, max_source_tokens=4)
-    found = ctranslate2_convert.compare_scores(tmp_path, translator, ["abcdef", "", "gh"])
-    folder, sources, targets, limits = Scored.asked
-    assert folder == str(tmp_path) and limits["max_input_length"] == 0  # no limit, which would cut translations too
-    assert sources == [["a", "b", "c"], ["g", "h"]] and targets == [["a"], ["b", "c"]]
-    assert found == (2, 0.25, "gh")  # -0.5 per token
-
-
-=======
->>>>>>> b071597dac9675a1a8c8018114258bc5acda1ae2
 @pytest.mark.parametrize(
     ("alpha", "normalization", "expected"), [(0.0, "gnmt", -6.0), (1.0, "gnmt", -4.5), (1.0, "tokens", -2.0)]
 )
