@@ -6,6 +6,7 @@ It is int32 (B, N, M): N sequences of at most M tokens, with PAD before a shorte
 from keras import ops
 
 from keras_transformer.ground.tokens import PAD
+from keras_transformer.search.rules.tokens_among import tokens_among
 from keras_transformer.search.state import BeamState
 
 
@@ -20,7 +21,6 @@ def allowed_by_forbidden(state: BeamState, is_allowed):
     The last token of a sequence may not come after all those before it.
     """
     sequences = state.rules["forbidden"]
-    sentences, hypotheses, vocab_size = ops.shape(is_allowed)
     longest = ops.shape(sequences)[2]
     places = state.position - longest + 1 + ops.arange(longest - 1)  # (M - 1,): of the tokens before this one
     room = ops.shape(state.ids)[2]
@@ -30,10 +30,5 @@ def allowed_by_forbidden(state: BeamState, is_allowed):
     is_after = ops.logical_or(sequences[..., :-1] == before, sequences[..., :-1] == PAD)
     last = sequences[..., -1]  # (B, 1, N)
     is_complete = ops.logical_and(ops.all(is_after, axis=3), last != PAD)  # (B, K, N)
-    rows = ops.reshape(ops.arange(sentences * hypotheses) * vocab_size, (sentences, hypotheses, 1))
-    counts = ops.segment_sum(
-        ops.reshape(ops.cast(is_complete, "int32"), (-1,)),
-        ops.reshape(rows + last, (-1,)),
-        sentences * hypotheses * vocab_size,
-    )
-    return ops.logical_and(is_allowed, ops.reshape(counts, (sentences, hypotheses, vocab_size)) == 0)
+    is_forbidden = tokens_among(last, is_complete, ops.shape(is_allowed)[2])
+    return ops.logical_and(is_allowed, ops.logical_not(is_forbidden))

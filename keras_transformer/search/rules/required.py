@@ -20,6 +20,7 @@ from keras import ops
 
 from keras_transformer.ground.tokens import BOS, EOS, PAD
 from keras_transformer.search.rules.placeholders import left
+from keras_transformer.search.rules.tokens_among import tokens_among
 from keras_transformer.search.state import BeamState, Rules
 
 MANY = 1_000_000_000  # more tokens than any output has
@@ -170,19 +171,9 @@ def allowed_by_required(state: BeamState, is_allowed):
         room = room - ops.sum(left(state).counts, axis=2)
     missing, undone, room = (ops.expand_dims(each, 2) for each in (missing, undone, room))  # (B, K, 1)
 
-    def of_tokens(tokens, is_possible):
-        """Return which tokens are among some: int32 (B, K, C), bool (B, K, C) -> bool (B, K, V)."""
-        sentences, hypotheses, vocab_size = ops.shape(is_allowed)
-        rows = ops.reshape(ops.arange(sentences * hypotheses) * vocab_size, (sentences, hypotheses, 1))
-        counts = ops.segment_sum(
-            ops.reshape(ops.cast(is_possible, "int32"), (-1,)),
-            ops.reshape(rows + tokens, (-1,)),
-            sentences * hypotheses * vocab_size,
-        )
-        return ops.reshape(counts, (sentences, hypotheses, vocab_size)) > 0
-
+    vocab_size = ops.shape(is_allowed)[2]
     needed = missing + ops.where(goes_on, undone, 0)  # (B, K, V): after each token that is of no phrase
-    is_end = ops.arange(ops.shape(is_allowed)[2]) == EOS
+    is_end = ops.arange(vocab_size) == EOS
     is_free = ops.logical_and(ops.logical_or(needed == 0, needed < room), ops.logical_or(missing == 0, ~is_end))
     begins = ops.expand_dims(state.rules["required"][:, :, 0, 0], 1)  # (B, 1, N): with which a phrase may begin anew
     begins = ops.broadcast_to(begins, ops.shape(is_missing))
@@ -196,8 +187,8 @@ def allowed_by_required(state: BeamState, is_allowed):
     needs = missing - in_row(shorter) + ops.where(ops.take(goes_on, tokens, axis=0), undone, 0)
     needs = ops.where(may_come, needs, MANY)
     least = ops.maximum(room, ops.min(needs, axis=2, keepdims=True))  # a model of learned positions may lack room
-    is_of_phrase = of_tokens(tokens, ops.logical_and(needs <= least, needs < MANY))
-    is_free = ops.logical_and(is_free, ~of_tokens(begins, ops.logical_and(is_missing, ~can_begin)))
+    is_of_phrase = tokens_among(tokens, ops.logical_and(needs <= least, needs < MANY), vocab_size)
+    is_free = ops.logical_and(is_free, ~tokens_among(begins, ops.logical_and(is_missing, ~can_begin), vocab_size))
     is_allowed = ops.logical_and(is_allowed, ops.logical_or(is_free, ops.logical_and(is_of_phrase, ~is_end)))
     is_stuck = ~ops.any(is_allowed, axis=2, keepdims=True)
     last_way = ops.where(missing > 0, is_of_phrase, is_end)

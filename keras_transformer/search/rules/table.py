@@ -24,6 +24,7 @@ from keras_transformer.search.rules.endings import allowed_by_endings, is_inside
 from keras_transformer.search.rules.forbidden import allowed_by_forbidden
 from keras_transformer.search.rules.placeholders import allowed_by_placeholders
 from keras_transformer.search.rules.required import allowed_by_required, is_any_required
+from keras_transformer.search.rules.tokens_among import tokens_among
 from keras_transformer.search.scores import NEVER
 from keras_transformer.search.state import BeamState, Candidates, Rules
 
@@ -109,17 +110,8 @@ def changed_log_probs(state: BeamState, logits):
     log_probs = ops.reshape(ops.log_softmax(logits, axis=-1), (sentences, hypotheses, vocab_size))
     is_output = ops.arange(length) < state.position  # (T,)
 
-    def tokens_at(chosen):
-        """Return which tokens stand at the chosen places of the outputs: bool (B, K, T) -> bool (B, K, V)."""
-        rows = ops.reshape(ops.arange(sentences * hypotheses) * vocab_size, (sentences, hypotheses, 1))
-        places = ops.reshape(rows + state.ids, (-1, 1))
-        counts = ops.scatter(
-            places, ops.reshape(ops.cast(chosen, "int32"), (-1,)), (sentences * hypotheses * vocab_size,)
-        )
-        return ops.reshape(counts, (sentences, hypotheses, vocab_size)) > 0
-
     if "repetition_penalties" in rules:
-        is_repeated = tokens_at(ops.broadcast_to(is_output, (sentences, hypotheses, length)))
+        is_repeated = tokens_among(state.ids, ops.broadcast_to(is_output, ops.shape(state.ids)), vocab_size)
         log_probs = ops.where(is_repeated, log_probs * of_each(rules["repetition_penalties"]), log_probs)
     tokens = ops.arange(vocab_size)
     is_allowed = ops.expand_dims(tokens > max(SPECIAL), 0)  # (1, V)
@@ -128,7 +120,8 @@ def changed_log_probs(state: BeamState, logits):
         is_allowed = ops.logical_and(is_allowed, ops.logical_not(ops.logical_and(is_too_early, tokens == EOS)))
     is_allowed = ops.expand_dims(is_allowed, 1)  # (B or 1, 1, V)
     if "no_repeat_ngram_sizes" in rules:
-        is_allowed = ops.logical_and(is_allowed, ops.logical_not(tokens_at(completes_ngram(state, is_output))))
+        would_repeat = tokens_among(state.ids, completes_ngram(state, is_output), vocab_size)
+        is_allowed = ops.logical_and(is_allowed, ops.logical_not(would_repeat))
         is_stuck = ops.logical_not(ops.any(is_allowed, axis=-1, keepdims=True))  # no token is left: the output ends
         is_allowed = ops.logical_or(is_allowed, ops.logical_and(is_stuck, tokens == EOS))
     if "forbidden" in rules:
