@@ -7,8 +7,6 @@ from keras import ops
 from keras_transformer.layers.gather import rows_at
 from keras_transformer.search.scores import NEVER
 
-Rules = dict[str, Any]  # what each sentence asks of the search, by name: see `rules.py`
-
 
 class DecoderState(Protocol):
     """What a decoder remembers of K hypotheses per sentence: a named tuple whose leaves begin with B."""
@@ -46,7 +44,7 @@ class BeamState(NamedTuple):
     log_probs: Any  # float32 (B, K): of live hypotheses; NEVER in an empty slot
     is_cut: Any  # bool (B, K): the last token is EOS, and the model would have continued
     free: Any  # int32 (B,): slots that no finished hypothesis has taken yet
-    rules: Rules
+    rules: Any  # Rules of search/rules/table.py
     finished: Hypotheses
     decoder: Any  # a DecoderState
 

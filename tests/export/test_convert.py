@@ -21,6 +21,7 @@ from keras_transformer.runs.lite_folder import Room
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.scores import NEVER, UNFINISHED
 from tests.support.places import ROOT
+from tests.support.searches import arrays_of
 
 OPTIONS = SearchOptions(beam_size=3)
 
@@ -110,9 +111,11 @@ def test_what_a_search_does_not_find_has_no_score_and_one_that_has_not_ended_is_
     assert (found["ids"], found["is_cut"]) == ("ids", "is_cut")
     assert np.array(found["is_done"]).tolist() == [True, False, True]
     assert np.array(found["scores"]).tolist() == [[-1.0, -np.inf], [-np.inf, -np.inf], [-2.0, -3.0]]
-    [(decoder, ids, options, is_static, rules, positions, table)] = asked
-    assert (decoder, options, is_static, positions, table) == ("decoder", OPTIONS, True, (3, 6), "table")
-    assert ids is source_ids and rules["n_best"] == "n_best"
+    [(decoder, ids, plan)] = asked
+    assert decoder == "decoder" and ids is source_ids
+    assert (plan.options, plan.static_shapes, plan.positions, plan.shortlist) == (OPTIONS, True, (3, 6), "table")
+    rules = arrays_of(plan.rules)
+    assert rules["n_best"] == "n_best"
     assert np.array(rules["placeholders"]).tolist() == [[[7, 1]], [[7, 2]], [[7, 0]]]
 
 

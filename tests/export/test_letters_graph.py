@@ -15,9 +15,11 @@ from keras_transformer.ground.tokens import EOS, PAD
 from keras_transformer.runs.confidence import OF_NOTHING, Calibration
 from keras_transformer.search.fallback import WithPhrases
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.rules.placeholders import rule_of_placeholders
 from keras_transformer.search.scores import NEVER
 from tests.support.exports import asker
+from tests.support.searches import arrays_of
 
 pytestmark = pytest.mark.usefixtures("eager")
 
@@ -73,7 +75,8 @@ class LettersGraph(ServedGraph):
         self.longest_output = LONGEST + options.extra_length
         self.alignment_layer, self._inputs = alignment_layer, inputs_of(options, self.longest_output)
         self._placeholders = functools.partial(rule_of_placeholders, [X])
-        self._confidences, self._table, self._decoder = Confidences(calibration, options), "table", "decoder"
+        self._confidences, self._decoder = Confidences(calibration, options), "decoder"
+        self._plan = SearchPlan(options, shortlist="table")
         self._prefixes, self._phrases, self._forced = Reader(), Reader(are_phrases=True), self.forced
 
     def forced(self, source_ids, target_ids):
@@ -94,8 +97,9 @@ def asked(monkeypatch):
     """
     asked = []
 
-    def search(decoder, source_ids, options, rules=None, shortlist=None):
-        asked.append((decoder, source_ids.numpy().tolist(), options, rules, shortlist))
+    def search(decoder, source_ids, plan):
+        rules = arrays_of(plan.rules)
+        asked.append((decoder, source_ids.numpy().tolist(), plan.options, rules, plan.shortlist))
         capitals = tf.where((source_ids > EOS) & (source_ids != SPACE), source_ids - 32, source_ids)
         if "forbidden" in rules:
             is_same = capitals[:, :, tf.newaxis, tf.newaxis] == rules["forbidden"][:, tf.newaxis]

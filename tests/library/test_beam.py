@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
-from keras_transformer.search.beam import beam_search, worst_wanted
+from keras_transformer.search.beam import worst_wanted
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.scores import NEVER, UNFINISHED
 from tests.support.models import as_numpy, assert_close
+from tests.support.searches import beam_search
 from tests.support.tables import (
     DIVISORS,
     LENGTH,
@@ -271,7 +273,7 @@ def test_loops_of_so_many_positions_find_the_same_for_sentences_that_end_within_
 
 def test_the_worst_wanted_score_is_that_of_the_last_output_that_is_asked_for():
     finished = types.SimpleNamespace(scores=np.array([[-1.0, -2.0, -3.0], [-4.0, -5.0, -6.0]], "float32"))
-    state = types.SimpleNamespace(finished=finished, rules={})
+    state = types.SimpleNamespace(finished=finished, rules=Rules())
     assert [as_numpy(worst_wanted(state, n_best)).tolist() for n_best in (1, 3)] == [[-1, -4], [-3, -6]]
-    state.rules["n_best"] = np.array([3, 2], "int32")
+    state.rules = Rules.of({"n_best": np.array([3, 2], "int32")})
     assert as_numpy(worst_wanted(state, 1)).tolist() == [-3, -5]

@@ -13,11 +13,9 @@ from keras_transformer.ground.tokens import BOS, EOS, PAD
 from keras_transformer.model import Transformer
 from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.pieces.translation import Translation
-from keras_transformer.search.beam import beam_search
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.search.rules.required import allowed_by_required
+from keras_transformer.search.rules.required import Required
 from keras_transformer.search.scores import NEVER
-from keras_transformer.search.state import BeamState
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.placeholders import symbols_of
 from keras_transformer.text.required import (
@@ -33,6 +31,7 @@ from keras_transformer.text.spans import Protection
 from keras_transformer.translation.translator import Translator
 from tests.support.models import as_numpy
 from tests.support.runs import SENTENCES
+from tests.support.searches import beam_search, state_of
 from tests.support.tables import LENGTH, OUTPUTS, VOCABULARY, A, B, decoder_of, random_tables, ranked_outputs, tokens_of
 
 WIDE = len(OUTPUTS)  # a beam that holds every output
@@ -191,8 +190,8 @@ def test_a_token_that_lengthens_the_word_of_a_phrase_comes_if_there_is_room_for_
     ids = np.array([[[A, A]]], "int32")  # A A B would have the second phrase, and the first one not any more
     limits = np.array([2 + room + 1], "int32")
     rules = {"required": rule_of([((A, A), (A, B))]), "word_edges": SUFFIX_B, "limits": limits}
-    state = BeamState(np.int32(2), None, ids, np.zeros((1, 1), "float32"), None, None, rules, None, None)
-    allowed = as_numpy(allowed_by_required(state, np.ones((1, 1, VOCABULARY), bool)))[0, 0]
+    state = state_of(ids, np.zeros((1, 1), "float32"), **rules)
+    allowed = as_numpy(state.rules.find(Required).allowed(state, np.ones((1, 1, VOCABULARY), bool)))[0, 0]
     assert allowed[B] == (room == 3) and allowed[A] and not allowed[EOS]
 
 
