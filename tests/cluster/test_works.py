@@ -117,11 +117,6 @@ def test_without_alignments_what_a_model_copies_comes_through_and_the_rest_is_na
     assert list(rows[0]) == list(work.outputs)
 
 
-def test_soft_terms_are_refused():
-    with pytest.raises(ClusterError, match="terms with the flag soft, which no model on a cluster is shown"):
-        Translate(protection=Protection((), Glossary([Term("dog", "Hund", ("soft",))])))
-
-
 def test_a_model_that_knows_placeholders_gets_them_in_place_of_terms():
     translator = Capitals()
     translator.pieces = lambda: ["a", *symbols_of(8)]

@@ -205,7 +205,7 @@ def test_a_version_knows_the_placeholders_that_its_tokenizer_leaves_whole(has_to
     version = Version.__new__(Version)
     tokenize = Signature("tokenize", {}, {"pieces": Tensor("pieces:0", tf.string, (None,))}, {})
     version.signatures = {"tokenize": tokenize} if has_tokenizer else {}
-    version._of_files = Abilities(2, knows_terms=True)
+    version._of_files = Abilities(2)
 
     def pieces(signature, outputs, inputs):
         assert signature is tokenize and outputs == ("pieces",)
@@ -215,7 +215,7 @@ def test_a_version_knows_the_placeholders_that_its_tokenizer_leaves_whole(has_to
         }
 
     version._compute = pieces
-    assert version._abilities == Abilities(known, knows_terms=True)
+    assert version._abilities == Abilities(known)
 
 
 @pytest.mark.parametrize("fails", [False, True])
