@@ -123,9 +123,6 @@ def test_a_deadline_that_no_socket_has_is_refused(deadline):
 # errors that pass
 
 
-FROM_FLAKY = Translation("b", -1.0, is_cut=None)  # as older exports, it does not tell
-
-
 class Flaky(http.server.BaseHTTPRequestHandler):
     """Answers with the statuses of `plan`, then with a translation."""
 

@@ -6,7 +6,6 @@ import shutil
 
 import pytest
 
-from export.server import model_folder
 from export.server.errors import RequestError
 from export.server.model_folder import ModelFolder, State
 from export.server.models import Models
@@ -54,10 +53,9 @@ def test_a_version_that_changes_while_it_is_loaded_is_closed_and_is_no_failure(t
     assert closed == [("mine", 1)]
 
 
-def test_a_version_with_a_pipe_is_not_opened(tmp_path, closed, monkeypatch):
+def test_a_version_with_a_pipe_is_not_opened(tmp_path, closed):
     write_light(tmp_path / "mine", 1)
     os.mkfifo(tmp_path / "mine" / "1" / "assets")
-    monkeypatch.setattr(model_folder, "Version", lambda path: pytest.fail("it is read"))
     with pytest.raises(ExportError, match="assets is neither a file nor a folder"):
         opened(tmp_path / "mine")
 
@@ -139,39 +137,6 @@ def test_the_states_of_a_model_are_told_highest_first(tmp_path, closed):
     assert list(models.statuses("mine")) == [10, 2, 1] and list(models.statuses("mine", 2)) == [2]
     folder.status = dict(sorted(folder.status.items()))
     assert list(models.statuses("mine")) == [10, 2, 1]
-
-
-def test_folders_and_the_file_are_looked_at_as_often_as_each_is_told(tmp_path, closed, monkeypatch):
-    seconds = []
-
-    async def watch(self, *given):
-        seconds.append((type(self).__name__, *given))
-
-    monkeypatch.setattr(ModelFolder, "watch", watch)
-    monkeypatch.setattr(Models, "_watch_file", watch)
-    models = Models([opened(write_light(tmp_path / "mine", 1))], "the file")
-    with pytest.raises(TimeoutError):
-        asyncio.run(asyncio.wait_for(models.watch(3.0, 7.0), 0.05))
-    assert seconds == [("ModelFolder", 3.0), ("Models", "the file", 7.0)]
-
-
-def test_a_reason_is_logged_again_after_another_one_and_after_a_good_reading(monkeypatch, caplog):
-    readings = ["damaged", "damaged", "gone", "damaged", "", "damaged", "damaged", ""]
-
-    def read(file):
-        if reason := readings.pop(0) if readings else "":
-            raise ExportError(reason)
-        return []
-
-    async def read_all():
-        watching = asyncio.create_task(Models([])._watch_file("the file", 0.0))
-        while readings and not watching.done():
-            await asyncio.sleep(0.001)
-        watching.cancel()
-
-    monkeypatch.setattr("export.server.models.read_models", read)
-    asyncio.run(asyncio.wait_for(read_all(), 10))
-    assert [record.message for record in caplog.records] == ["damaged.", "gone.", "damaged.", "damaged."]
 
 
 def test_every_model_that_cannot_be_loaded_is_counted_and_named(tmp_path, closed):

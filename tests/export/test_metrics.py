@@ -134,23 +134,6 @@ def test_the_bounds_of_batches_hold_what_the_options_allow_by_default():
     assert [round(late / early, 9) for early, late in zip(SECONDS, SECONDS[1:], strict=False)] == [2.0] * 15
 
 
-def test_a_batch_is_counted_under_its_version_by_its_rows_and_seconds():
-    metrics, labels = Metrics(ANY), {"model_name": "any", "version": "7"}
-    for rows, seconds in ((3, 0.5), (2, 0.25)):
-        metrics.computed(types.SimpleNamespace(model="any", number=7), rows, seconds)
-    found = {
-        name: metrics.registry.get_sample_value(f"keras_transformer_{name}", labels)
-        for name in (
-            "rows_total",
-            "batch_rows_sum",
-            "batch_rows_count",
-            "batch_seconds_sum",
-            "rows_created",
-        )
-    }
-    assert list(found.values()) == [5, 5, 2, 0.75, None]  # the time at which a counter began is not shown
-
-
 @pytest.mark.parametrize(("names", "counted"), [(["a"], "a"), (["a", "b"], ""), ([], "")])
 def test_a_model_that_is_not_here_counts_under_the_only_one_or_under_no_name(names, counted):
     metrics = Metrics(Models([types.SimpleNamespace(name=name, status={}) for name in names]))

@@ -221,14 +221,6 @@ def test_a_folder_in_which_nothing_can_be_loaded_is_refused(folder):
         ModelFolder.open(folder)
 
 
-def test_a_version_is_warm_before_it_is_served(folder, monkeypatch):
-    warmed = []
-    monkeypatch.setattr(Version, "warm_up", lambda version: warmed.append(version.number))
-    served = ModelFolder.open(folder).version()
-    assert warmed == [served.number]
-    served.close()
-
-
 def test_a_version_that_is_withdrawn_while_it_is_loaded_is_not_served(folder, written, monkeypatch):
     model, warm_up = ModelFolder.open(folder), Version.warm_up
 

@@ -230,25 +230,3 @@ def test_an_answer_that_comes_too_late_is_told_in_seconds_and_what_is_no_text_is
         transport.predict("serving_default", {"text": ["a"]}, 2.5)
     assert error.value.code == "DEADLINE_EXCEEDED" and asked == [("POST", "http://h/v1/models/m:predict", 2.5)]
     assert decoded([[b"a\xff"], 1, "b"]) == [["a\ufffd"], 1, "b"]
-
-
-def test_an_input_without_values_has_the_type_that_the_signature_wants(monkeypatch):
-    signature = SignatureDef()
-    signature.inputs["times"].dtype = tf.int32.as_datatype_enum
-    transport, asked = GrpcTransport("h:1", "m"), []
-    monkeypatch.setattr(transport, "metadata", lambda seconds: {"repeat": signature})
-    call = lambda method, request, seconds: asked.append((request, seconds)) or types.SimpleNamespace(outputs={})  # noqa: E731
-    monkeypatch.setattr(transport, "_call", call)
-    assert (
-        transport.predict(
-            "repeat",
-            {
-                "times": [],
-            },
-            7.5,
-        )
-        == {}
-    )
-    [(request, seconds)] = asked
-    assert request.inputs["times"].dtype == tf.int32.as_datatype_enum and seconds == 7.5
-    assert (request.model_spec.name, request.model_spec.signature_name) == ("m", "repeat")

@@ -174,21 +174,6 @@ def test_warm_up_requests_are_answered_in_their_order_until_one_cannot_be(conten
     assert why or [signature.name for signature, *_ in asked] == ["serving_default", "repeat"]
 
 
-def test_a_version_computes_in_the_thread_that_asks_and_its_session_ends_with_it(tmp_path):
-    version = Version(write_echo(tmp_path / "a name"))
-    session, options = version._session, []
-    asking = types.SimpleNamespace(
-        run=lambda *arguments, **named: options.append(named["options"]) or session.run(*arguments, **named)
-    )
-    version._session = asking
-    version.run(version.signatures["serving_default"], ("translation",), texts("a"))
-    assert [each.inter_op_thread_pool for each in options] == [-1] and version.number == 1
-    version._session = session
-    version.close()
-    with pytest.raises(RuntimeError, match="closed"):
-        session.run([])
-
-
 @pytest.mark.parametrize(
     ("content", "example"),
     [(None, ""), ("{", ""), ("[]", ""), ("{}", ""), ('{"example": "Ein Hund."}', "Ein Hund."), ('{"example": 3}', "3")],

@@ -22,6 +22,7 @@ from train.scoring.breakdown import (
     words_known,
     words_of,
 )
+from train.scoring.tables import Table
 
 SAMPLES = [
     Sample("one two", "eins zwei", "eins zwei"),
@@ -179,3 +180,21 @@ def test_an_undefined_score_of_a_bin_is_not_a_number():
     assert found.tables()[0].title.endswith("raw text (n/a: no reference has four tokens)")
     assert found.as_json()["by_length"][0]["bleu"]["value"] is None
     assert found.as_json()["by_frequency"]["text"] == "t" and isinstance(found, Breakdown)
+
+
+TABLE = Table("Title", ("words", "n"), [("up to 5", "1,000"), ("6", "2")])
+
+
+def test_columns_are_aligned_numbers_to_the_right():
+    assert TABLE.lines() == ["Title:", "  words        n", "  up to 5  1,000", "  6            2"]
+
+
+def test_markdown_has_the_same_cells():
+    assert TABLE.markdown().splitlines() == [
+        "Title:",
+        "",
+        "| words | n |",
+        "| --- | ---: |",
+        "| up to 5 | 1,000 |",
+        "| 6 | 2 |",
+    ]

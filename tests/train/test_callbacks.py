@@ -2,16 +2,12 @@
 
 import logging
 import math
-import re
 import types
 
 import pytest
 
 from keras_transformer.ground.machine import processor_cores
 from tests.support.updates import LOGS, Clock, Run
-from train.config.training import RowLengths
-from train.loop.best import share_best
-from train.loop.callbacks import LogCompilation
 from train.loop.checkpoints import CheckpointError, Checkpoints, progress_in
 from train.loop.divergence import DivergenceError
 from train.loop.progress import Progress
@@ -98,23 +94,6 @@ def test_the_checkpoint_of_a_validation_that_failed_is_one_to_keep_if_it_was_due
     assert [(progress["step"], progress["is_interim"]) for progress in run.saved] == [(2, checkpoint_every == 3)]
 
 
-def test_every_worker_stops_by_the_validations_of_the_chief():
-    chief, other = Run(validate_every=1, patience=2), Run(is_chief=False, validate_every=1, patience=2)
-    for step in (1, 2, 3):
-        chief.step()
-        other.callback.workers = types.SimpleNamespace(text_of_chief=lambda text: text_of(chief))
-        other.step()
-        assert chief.model.stop_training == other.model.stop_training == (step == 3)
-    assert chief.steps_of("save") == [3] and not chief.saved[-1]["is_interim"]  # it is the last one, and to be averaged
-
-
-def text_of(chief):
-    """What the chief sends of its best validation."""
-    texts = []
-    share_best(chief.progress, types.SimpleNamespace(text_of_chief=lambda text: texts.append(text) or text))
-    return texts[0]
-
-
 # what is counted and written
 
 
@@ -177,37 +156,6 @@ def test_the_console_has_rate_and_time_left_of_the_updates_since_its_last_line_w
             clock.now += 100.0  # what comes between updates is no part of their rate
     line = "step {}/3700  loss 2.000  perplexity 2.72  accuracy 50.0%  {} target tokens/s  {} and 37 validations left"
     assert caplog.messages == [line.format(2, "7,000", "1 h 01 min"), line.format(4, "3,500", "2 h 03 min")]
-
-
-def test_the_time_left_has_the_validations_and_checkpoints_to_come_at_the_time_of_the_last_ones(
-    clock, caplog, monkeypatch
-):
-    run = Run(steps=10, log_every=1, validate_every=3, checkpoint_every=4)
-    validated, seconds = run.validate, iter([60.0, 20.0, 20.0, 20.0])
-    records = run.callback.records
-
-    def validate():
-        clock.now += next(seconds)
-        return validated()
-
-    monkeypatch.setattr(run, "save", lambda *_: setattr(clock, "now", clock.now + 5.0))
-    run.callback.records = records._replace(validate=validate)
-    with caplog.at_level(logging.INFO, logger="train"):
-        for _ in range(10):
-            run.callback.on_train_batch_begin(0)
-            clock.now += 2.0
-            run.callback.on_train_batch_end(0, LOGS)
-    assert [message.partition("tokens/s  ")[2] for message in caplog.messages if message.startswith("step ")] == [
-        "16 s and 4 validations left",  # 8 updates; the validations after 3, 6, 9 and 10, of which none is timed yet
-        "14 s and 4 validations left",
-        "3 min 12 s left",  # 6 updates, 3 validations like the first; no checkpoint is timed yet
-        "3 min 20 s left",  # 5 updates, 3 validations, the checkpoints after 8 and 10 of 5 s each
-        "3 min 18 s left",
-        "56 s left",  # 3 updates, 2 validations of 20 s, 2 checkpoints
-        "54 s left",
-        "47 s left",
-        "25 s left",  # the validation and the checkpoint after the last update
-    ]
 
 
 def test_validation_is_written_and_logged_with_a_translation(caplog):
@@ -281,17 +229,3 @@ def test_a_last_checkpoint_that_cannot_be_written_is_one_sentence(is_asked_to_st
 
 
 # compilation
-
-
-def test_the_first_step_of_a_process_logs_what_is_compiled_and_how_long_it_took(caplog):
-    callback = LogCompilation(types.SimpleNamespace(rows_per_batch=32, row_lengths=RowLengths(124, 128)))
-    strategy, shape = types.SimpleNamespace(num_replicas_in_sync=2), {"micro_batches": 4, "count_params": lambda: 1_000}
-    callback.set_model(types.SimpleNamespace(xla=True, distribute_strategy=strategy, **shape))
-    with caplog.at_level(logging.INFO, logger="train"):
-        for batch in range(3):
-            callback.on_train_batch_begin(batch)
-            callback.on_train_batch_end(batch, LOGS)
-    compiled, took = caplog.messages
-    assert "with XLA: 4 of the 32 rows of a batch at once, 124 source and 128 target" in compiled
-    assert "1,000 parameters" in compiled
-    assert re.fullmatch(r"the first step took \d+\.\d s, compilation included", took)

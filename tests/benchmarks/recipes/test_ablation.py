@@ -76,24 +76,6 @@ def test_without_the_best_checkpoint_no_metric_is_left_over_which_training_would
     assert len(trial.overrides) == (2 if metric != left else 1)
 
 
-def test_a_tokenizer_in_lower_case_is_a_technique_and_is_compared_in_lower_case(tmp_path):
-    path = write_config(tmp_path)
-    recipe = load_config(path, ["tokenizer.lowercase=true", "tokenizer.dummy_prefix=true"])
-    trials = {trial.name: trial.overrides for trial in ablation.trials_of(path, recipe)}
-    assert trials["without_lowercase"] == ("tokenizer.lowercase=false",)
-    assert trials["without_dummy_prefix"] == ("tokenizer.dummy_prefix=false",)
-    references = [f"{number} is the Number that is right here" for number in range(60)]
-    lowered = [text.lower() for text in references]
-    outcomes = {name: outcome(9.0, 2.0, lines) for name, lines in (("whole", lowered), ("without", references))}
-    for one in outcomes.values():
-        [score] = one.scores["scores"]
-        one.scores["scores"] = [score, score | {"form": "raw text, lower-cased", "value": 99.0, "interval": None}]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("benchmarks.recipes.ablation_table.validation_pairs", lambda _: [("", one) for one in references])
-        text = table(recipe, outcomes, {"whole": "", "without": "tokenizer.lowercase=false"}, "command")
-    assert "| tokenizer.lowercase=false | 99.00 | +0.00 | 1.0000 |" in text
-
-
 def test_a_technique_of_another_kind_of_model_is_none_of_the_recipe(tmp_path):
     path = ROOT / "configs/paper/recurrent_dot.toml"
     names = {trial.name for trial in ablation.trials_of(path, load_config(path))}
