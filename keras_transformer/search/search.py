@@ -16,11 +16,10 @@ from keras_transformer.search.rules.required import Required
 from keras_transformer.search.rules.table import LIMITS, Rules, rules_of
 from keras_transformer.search.scores import UNFINISHED
 from keras_transformer.search.short_vocabulary import ShortVocabulary, over_columns, short_vocabulary
-from keras_transformer.search.state import DecoderState, Hypotheses
-from keras_transformer.search.step import IncrementalDecoder
+from keras_transformer.search.state import Decoder, DecoderState, Hypotheses
 
 
-def search(decoder: IncrementalDecoder, source_ids, plan: SearchPlan) -> Hypotheses:
+def search(decoder: Decoder, source_ids, plan: SearchPlan) -> Hypotheses:
     """Translate a batch of source sentences.
 
     An output has at most as many tokens as its source plus `extra_length`, or `max_positions` if positions are learned
@@ -37,7 +36,7 @@ def search(decoder: IncrementalDecoder, source_ids, plan: SearchPlan) -> Hypothe
     return search_with_phrases(decoder, source_ids, plan).hypotheses
 
 
-def search_with_phrases(decoder: IncrementalDecoder, source_ids, plan: SearchPlan) -> WithPhrases:
+def search_with_phrases(decoder: Decoder, source_ids, plan: SearchPlan) -> WithPhrases:
     """Return what `search` returns, and what required phrases cost."""
 
     def find(source_ids, plan: SearchPlan) -> Hypotheses:
@@ -76,7 +75,7 @@ class SearchStart(NamedTuple):
         return Hypotheses(self.vocabulary.in_pieces(ids), scores, is_cut)
 
 
-def start_search(decoder: IncrementalDecoder, source_ids, plan: SearchPlan) -> SearchStart:
+def start_search(decoder: Decoder, source_ids, plan: SearchPlan) -> SearchStart:
     """Run the encoder and settle how long outputs may become; arguments as for `search`."""
     options = plan.options
     lengths = ops.sum(ops.cast(source_ids != PAD, "int32"), axis=1)

@@ -24,6 +24,21 @@ class DecoderState(Protocol):
         """Return `log_coverage` of each hypothesis, float32 (B, K), if attention is counted."""
 
 
+class Decoder(Protocol):
+    """A model as a search sees it: a function of (state, token)."""
+
+    config: Any  # a BaseModelConfig
+
+    def step_weights(self) -> Any:
+        """Return what all steps of a search read, computed once."""
+
+    def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> DecoderState:
+        """Run the encoder: source_ids int (B, S). Return the state before the first step, of K hypotheses each."""
+
+    def step(self, weights: Any, state: Any, tokens, position, has_room: bool = False) -> tuple[Any, Any]:
+        """Feed tokens, int (B, K), at `position`, int (). Return logits (B * K, V) and the next state."""
+
+
 class Hypotheses(NamedTuple):
     """The best outputs of each sentence, best first. A slot that no hypothesis filled has the score NEVER."""
 

@@ -14,8 +14,7 @@ from keras_transformer.search.rules.required import Required
 from keras_transformer.search.rules.table import is_cut_now
 from keras_transformer.search.scores import NEVER
 from keras_transformer.search.search import SearchStart, start_search
-from keras_transformer.search.state import BeamState, Candidates, Hypotheses, is_searching
-from keras_transformer.search.step import IncrementalDecoder
+from keras_transformer.search.state import BeamState, Candidates, Decoder, Hypotheses, is_searching
 
 DROPPED = -1  # in place of a slot
 EXPLAINED_TOKENS = 64  # of a sentence and of its output, where they are shown: attention grows with their product
@@ -36,7 +35,7 @@ class Continuations(NamedTuple):
     # kept; of the others, the last token is without it
 
 
-def traced_search(decoder: IncrementalDecoder, source_ids, plan: SearchPlan) -> tuple[Hypotheses, Continuations]:
+def traced_search(decoder: Decoder, source_ids, plan: SearchPlan) -> tuple[Hypotheses, Continuations]:
     """Search as `search` does, for one sentence, and return its Hypotheses and the Continuations that it looked at.
 
     Shapes: source_ids int (1, S). The shapes of the search change, so it does not run under XLA.
