@@ -216,15 +216,6 @@ def test_pauses_between_attempts_grow_and_are_bounded_and_random(monkeypatch):
         assert limit / 3 < max(pauses[number::11]) <= limit
 
 
-def test_no_attempt_begins_after_the_deadline(monkeypatch):
-    monkeypatch.setattr("export.client.client.LONGEST_WAIT", FIRST_WAIT)
-    client = ServingClient("http://localhost:1/v1/models/mine", deadline=0.3, attempts=100)
-    client.transport = Busy()
-    with pytest.raises(ClientError, match="busy"):
-        client.predict({"text": ["a"]}, "repeat")
-    assert len(client.transport.seconds) < 100
-
-
 def test_after_an_error_the_requests_that_wait_are_not_sent():
     client = ServingClient("http://localhost:1/v1/models/mine", rows_per_request=1, requests_at_once=1)
     client.transport = Busy(pause=0.05, is_transient=False)

@@ -164,27 +164,6 @@ def test_a_server_that_ends_has_no_status_by_rest():
     assert error.value.http_status == 503
 
 
-def test_the_limits_of_the_options_are_those_of_the_batcher_and_of_the_bytes_in_flight(tmp_path):
-    options = ServerOptions(workers=3, batch_rows=5, queue_rows=7, body_bytes=1000, log_requests=tmp_path / "log")
-    dispatcher = Dispatcher(ANY, options)
-    batcher = dispatcher.batcher
-    assert (batcher.batch_rows, batcher.queue_rows, batcher.answer_bytes) == (5, 7, options.answer_bytes)
-    assert batcher._pool._max_workers == batcher._free == 3 and dispatcher._thread._max_workers == 1
-    assert (
-        dispatcher.bytes_in_flight.most == options.bytes_in_flight and batcher._computed == dispatcher.metrics.computed
-    )
-    dispatcher.close()
-    assert batcher._pool._shutdown and dispatcher._thread._shutdown and dispatcher.log._file.stream is None
-
-
-@pytest.mark.parametrize(("size", "is_off"), [(BIG, False), (BIG + 1, True)])
-def test_only_what_is_longer_than_64_kib_is_read_in_another_thread(size, is_off):
-    dispatcher = Dispatcher(None, OPTIONS)
-    found = asyncio.run(dispatcher.off_the_loop(threading.current_thread, size, time.monotonic() + HELD))
-    assert (found is not threading.current_thread()) is is_off
-    dispatcher.close()
-
-
 def test_a_dispatcher_that_is_closed_waits_for_nothing_that_is_computed_and_begins_nothing_more():
     dispatcher, is_over = Dispatcher(ANY, ServerOptions(workers=1)), threading.Event()
     pools = (dispatcher._thread, dispatcher.batcher._pool)

@@ -13,7 +13,7 @@ from export.graph.version_folder import prediction_log
 from export.server.errors import Code, RequestError
 from export.server.paragraphs import LANGUAGE, PARAGRAPHS, SPANS
 from export.server.signature import Signature, Tensor
-from export.server.version import Version, example_of, without_warnings
+from export.server.version import Version, example_of
 from export.versions import CERTIFICATE, WARM_UP_REQUESTS
 from keras_transformer.ground.errors import UserError
 from keras_transformer.text.placeholders import symbols_of
@@ -201,17 +201,3 @@ def test_a_version_knows_the_placeholders_that_its_tokenizer_leaves_whole(has_to
 
     version._compute = pieces
     assert version._abilities == Abilities(known)
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_while_a_graph_is_loaded_tensorflow_is_silent_and_other_loads_wait(fails):
-    before = tf.compat.v1.logging.get_verbosity()
-    try:
-        with without_warnings():
-            assert tf.compat.v1.logging.get_verbosity() == tf.compat.v1.logging.ERROR != before
-            assert without_warnings._lock.locked()
-            if fails:
-                raise OSError
-    except OSError:
-        assert fails
-    assert tf.compat.v1.logging.get_verbosity() == before and not without_warnings._lock.locked()

@@ -10,7 +10,7 @@ from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.runs.kinds import CONFIGS
 from tests.support.models import SMALL
 from train.config.training import RowLengths, TrainingConfig
-from train.cost import memory, recurrent_cost, transformer_cost
+from train.cost import recurrent_cost, transformer_cost
 from train.cost.cost import (
     FORMULAS,
     arrays_per_weight,
@@ -185,12 +185,3 @@ def test_a_process_takes_memory_beside_its_arrays_most_of_it_to_compile(xla, bes
     training, lengths = TrainingConfig(xla=xla, ema_decay=0.9), RowLengths(20, 30)
     arrays = memory_bytes(SMALL, 3, lengths, arrays_per_weight(training), number_sizes(training, on_gpu=False))
     assert training_memory(training, SMALL, 3, lengths) - arrays == beside * 2**20
-
-
-def test_bytes_are_said_in_gigabytes():
-    assert [memory.gigabytes(size) for size in (0, 2**30, 5 * 2**29, 2**40)] == [
-        "0.0 GiB",
-        "1.0 GiB",
-        "2.5 GiB",
-        "1024.0 GiB",
-    ]

@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from train.report import curves
-from train.report.curves import begin_at_zero, quality_of, read_curves, thinned
+from train.report.curves import read_curves, thinned
 
 RECORDS = [
     {"step": 1, "time": 1.0, "train/loss": 4.0, "train/learning_rate": 0.1},
@@ -49,21 +49,6 @@ def test_steps_that_a_killed_process_lost_are_left_out(tmp_path):
     assert all((points[:, 0] <= 1).all() for points in found.values()) and len(found["train/loss"]) == 1
 
 
-def test_the_quality_of_runs_is_the_first_that_any_of_them_has():
-    bleu, chrf, f1 = ({f"validation/{name}": None} for name in ("bleu", "chrf", "bracketing_f1"))
-    for runs, name in (([bleu, chrf], "BLEU"), ([chrf, {}], "chrF"), ([bleu, f1], "F1"), ([], "BLEU"), ([{}], "BLEU")):
-        assert quality_of(runs)[1] == name
-
-
 def test_the_rest_of_a_thinned_curve_is_one_mean():
     points = np.array([[step, 10.0 * step] for step in range(1, 9)])
     assert thinned(points, 3).tolist() == [[2, 20], [5, 50], [7.5, 75]]
-
-
-def test_a_panel_begins_at_zero_and_has_room_above_its_highest_mark():
-    _, (axis, _) = curves.new_figure(2, 1, 2, 2)
-    begin_at_zero(axis)
-    assert axis.get_ylim()[0] == 0
-    axis.plot([1, 2], [10.0, 40.0])
-    begin_at_zero(axis)
-    assert axis.get_ylim() == (0, 42.0)

@@ -38,15 +38,6 @@ def test_every_pair_has_one_place_and_no_row_is_overfull(lengths, source_row_len
     assert all(lengths[1][row].sum() <= 40 for row in rows)
 
 
-@pytest.mark.parametrize(("window", "stretch"), [(3, 2**16), (8192, 7), (5, 50), (1, 1)])
-def test_every_pair_has_one_place_for_any_window_and_stretch(lengths, monkeypatch, window, stretch):
-    monkeypatch.setattr("train.data.packing.WINDOW", window)
-    monkeypatch.setattr("train.data.packing.STRETCH", stretch)
-    rows = rows_of(lengths, 0)
-    assert sorted(np.concatenate(rows)) == list(range(500))
-    assert all(max(lengths[0][row].sum(), lengths[1][row].sum()) <= 40 for row in rows)
-
-
 @pytest.mark.parametrize("pairs", [1, 2, 3])
 def test_the_smallest_corpora_are_packed(pairs):
     assert sorted(np.concatenate(rows_of(np.full((2, pairs), 30), 0))) == list(range(pairs))

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import math
 import re
 
 import pytest
@@ -16,22 +15,16 @@ from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.outputs import KINDS
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import CONFIG, metrics_of, random_run
-from tests.support.training import scores_of
 from train.config.run import SOURCES, load_config
 from train.config.translation import TranslationConfig
 from train.data.corpus import CorpusError, Split
 from train.data.prepare import load_corpus
 from train.data.trees import read_trees
-from train.loop.best import CURVE_OF, score_of
 from train.loop.dashboard import QUALITY_OF
-from train.report.curves import QUALITIES
-from train.scoring.brackets import ValidatedTrees
 from train.scoring.card import TimedTranslations
 from train.scoring.outputs import SCORED
 from train.scoring.parsing_card import parsing_card
 from train.scoring.scored_trees import ScoredTrees
-from train.validation.selection import Candidate
-from train.validation.validation import Validation
 
 NOUNS = "time", "dogs", "men", "words", "trees", "birds", "fruit", "flies"
 VERBS = "bark", "fly", "like", "grow", "read"
@@ -90,26 +83,6 @@ def test_the_card_has_the_scores_the_baseline_and_the_papers():
     assert card.tables()[1].rows == [("up to 5", "4", "90.91", "75.0", "100.0")]
 
 
-def test_lengths_are_bins_of_words_in_their_order_whatever_the_order_of_the_trees():
-    text = "".join("(S " + "(NN time) " * words + ")" for words in (11, 5, 6, 10, 1))
-    card = card_of(["(S " + "XX " * words + ")S" for words in (11, 5, 6, 10, 2)], text)
-    assert [row[:2] for row in card.tables()[1].rows] == [("up to 5", "2"), ("6 to 10", "2"), ("11 to 15", "1")]
-    assert [row[3:] for row in card.tables()[1].rows] == [("100.0", "50.0"), ("100.0", "100.0"), ("100.0", "100.0")]
-    assert list(card.as_json()["by_length"]) == ["up to 5", "6 to 10", "11 to 15"]
-
-
-def test_the_card_for_programs_has_the_shape_of_other_scorecards():
-    found = card_of(["(S (NP XX XX )NP (VP XX )VP XX )S", "XX"]).as_json()
-    assert [score["name"] for score in found["scores"]] == ["F1", "precision", "recall"]
-    assert (found["sentences"], found["exact"], found["well_formed"], found["training_sentences"]) == (
-        2,
-        50.0,
-        50.0,
-        40,
-    )
-    assert found["right_branching"]["root"] == "S" and json.dumps(found)
-
-
 def test_written_trees_have_the_words_and_tags_of_the_treebank():
     (tree, *_) = read_trees(TREES, "text")
     scored = ScoredTrees("text", [tree.pair], [tree], [tree])
@@ -131,19 +104,6 @@ def test_other_trees_are_those_of_the_same_sentences(tmp_path, text, message):
     scored = ScoredTrees("text", [tree.pair], [tree], [tree])
     with pytest.raises(CorpusError, match=message) if message else contextlib.nullcontext():
         assert scored.read(tmp_path / "theirs") == [tree.pair[1]]
-
-
-def test_of_trees_f1_is_the_quality_and_bleu_is_not():
-    perfect, wrong = (card_of([output]).scores for output in ("(S (NP XX XX )NP (VP XX )VP XX )S", "(X XX XX XX XX )X"))
-    validations = [
-        Validation(loss, 1.0, 1.0, ValidatedTrees(brackets, scores_of(bleu)), [])
-        for loss, bleu, brackets in ((2.0, 10.0, perfect), (1.0, 90.0, wrong))
-    ]
-    best, other = (Candidate("weights", {}, validation) for validation in validations)
-    assert (best.quality, other.quality) == (100.0, 0.0) and "F1 100.00" in str(best) and "BLEU" not in str(best)
-    assert [score_of(validation, "f1") for validation in validations] == [100.0, 0.0]
-    assert math.isnan(score_of(validations[0]._replace(scores=scores_of(10.0)), "f1"))
-    assert validations[0].plotted().items() >= {"bracketing_f1": 100.0, "well_formed": 100.0, "bleu": 10.0}.items()
 
 
 def test_the_search_of_the_configuration_is_that_of_the_report():
@@ -270,22 +230,10 @@ def test_every_kind_of_outputs_is_written_scored_and_charted():
     assert {section.outputs for section in SOURCES} == set(KINDS) == set(SCORED) == set(QUALITY_OF)
 
 
-def test_the_quality_of_every_kind_has_a_curve():
-    assert {kind.quality for kind in SCORED.values()} <= set(QUALITIES.values())
-    assert {f"validation/{curve}" for curve in CURVE_OF.values()} <= set(QUALITIES)
-
-
 def split_of(name, word):
     split = Split(f"data.{name}", lambda: iter([tree.pair for tree in split.trees]))
     split.trees = list(read_trees(f"(S (NP (NN {word})) (VP (VBZ flies)))", name))
     return split
-
-
-def test_whether_a_search_was_constrained_is_told():
-    assert [ScoredTrees.settings(is_constrained) for is_constrained in (True, False)] == [
-        {"constrained": True},
-        {"constrained": False},
-    ]
 
 
 def test_another_number_of_trees_is_told_with_the_file(tmp_path):

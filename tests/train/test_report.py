@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import preset
-from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.search.options import SearchOptions
 from tests.support.training import scores_of
 from train.config.sources.files import FilesData
@@ -17,7 +16,6 @@ from train.config.training import RowLengths, TrainingConfig
 from train.cost.cost import training_flops
 from train.data.batches import Padding
 from train.data.encoding import EncodedPairs, EncodedShards, Sentences
-from train.data.spread import spread
 from train.loop.progress import Progress
 from train.report import report
 from train.scoring.breakdown import WordCounts
@@ -77,23 +75,6 @@ def test_the_scores_come_with_options_signatures_and_the_weights_that_were_kept(
     assert all(table.markdown() in text for table in card.tables()) and len(card.tables()) == 2
 
 
-def test_pairs_that_were_left_out_of_the_scores_are_counted():
-    card = Evaluator("de", WordCounts(collections.Counter(), "the training text")).scorecard(TIMED)
-    arguments = "data.test", card, SearchOptions(), SELECTION
-    text = report.scores_text(*arguments, collections.Counter({"empty source": 2}))
-    assert "- pairs that were left out: 2 empty source\n" in text
-    assert report.scores_text(*arguments, collections.Counter()) == report.scores_text(*arguments)
-    assert "left out" not in report.scores_text(*arguments)
-
-
-def test_what_else_is_in_a_score_is_said_beside_the_length_penalty():
-    card = Evaluator("de", WordCounts(collections.Counter(), "the training text")).scorecard(TIMED)
-    text = report.scores_text("data.test", card, SearchOptions(5, coverage_penalty=0.25), SELECTION)
-    assert text.startswith("data.test, beam 5, length penalty 0.6, coverage penalty 0.25:\n")
-    text = report.scores_text("data.test", card, SearchOptions(length_normalization="tokens"), SELECTION)
-    assert text.startswith("data.test, beam 4, length penalty 0.6 (tokens):\n")
-
-
 def test_programs_find_the_scores_perplexity_and_parameters():
     card = Evaluator("de", WordCounts(collections.Counter(fünf=3), "the training text (3 pairs)")).scorecard(TIMED)
     options, training = SearchOptions(5, 0.75, coverage_penalty=0.25), {"seed": 1}
@@ -104,16 +85,6 @@ def test_programs_find_the_scores_perplexity_and_parameters():
     assert (found["validation_perplexity_interval"], found["step"]) == ([6.5, 7.5], 900)
     assert found["training"] == training
     assert found.items() >= card.as_json().items()
-
-
-def test_a_table_of_results_finds_seed_time_machine_and_the_last_commit(tmp_path):
-    folder = RunFolder(tmp_path)
-    lines = [{"step": step, "commit": commit, "changes": {}} for step, commit in ((0, "first"), (9, "second"))]
-    folder.history.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    found = report.training_json(TrainingConfig(seed=7, start_from="runs/base"), folder, PROGRESS)
-    assert found.pop("machine")
-    assert found == {"seed": 7, "start_from": "runs/base", "seconds": 3_725.0, "commit": "second"}
-    assert report.training_json(TrainingConfig(), RunFolder(tmp_path / "none"), PROGRESS)["commit"] is None
 
 
 def test_training_is_counted_in_updates_epochs_tokens_time_and_flops():
@@ -132,11 +103,6 @@ def test_training_is_counted_in_updates_epochs_tokens_time_and_flops():
     }
 
 
-def test_what_fine_tuning_began_with_is_named():
-    table = cells(report.training_table(TrainingConfig(start_from="runs/base"), DATA, TINY, PROGRESS, "one CPU"))
-    assert table["begun with"] == "the weights of runs/base, whose training comes on top"
-
-
 FILES = {"source": "files", "train": [["a/train.en", "a/train.de"]], "validation": [["val.en", "val.de"]]}
 
 
@@ -151,11 +117,3 @@ FILES = {"source": "files", "train": [["a/train.en", "a/train.de"]], "validation
 )
 def test_the_languages_are_the_given_ones_or_the_training_files(data, expected):
     assert data.languages == expected
-
-
-@pytest.mark.parametrize(
-    ("total", "chosen"),
-    [(3, [0, 1, 2]), (4, [0, 1, 2, 3]), (7, [0, 1, 3, 5]), (8, [0, 2, 4, 6]), (40, [0, 10, 20, 30])],
-)
-def test_a_sample_is_taken_from_beginning_to_end(total, chosen):
-    assert spread(list(range(total)), 4) == chosen

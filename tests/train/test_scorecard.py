@@ -1,6 +1,5 @@
 """All statistics of one set of translations, as text, as JSON and as a picture."""
 
-import dataclasses
 import json
 import time
 import types
@@ -13,9 +12,7 @@ from keras_transformer.pieces.translation import Translation
 from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
 from train.scoring.breakdown import WordCounts, words_of
 from train.scoring.card import TimedTranslations, translate_timed
-from train.scoring.metric_command import ProgramScore
 from train.scoring.scorecard import LOWERCASE_NOTE, Evaluator
-from train.scoring.tables import INTERVAL_NOTE
 
 SAMPLES = [Sample("one two three", *pair) for pair in zip(REFERENCES, TRANSLATIONS, strict=True)]
 COUNTED = WordCounts(words_of(REFERENCES), "the training text (4 pairs)")
@@ -27,42 +24,6 @@ def cards():
     evaluator = Evaluator("de", COUNTED)
     card = evaluator.scorecard(TimedTranslations(SAMPLES, seconds=2.0))
     return card, evaluator.compared(card, "runs/other", OTHERS, "bootstrap")
-
-
-def test_the_lines_are_scores_then_speed_then_tables(cards):
-    lines = cards[0].lines()
-    assert [line.split()[0] for line in lines[:6]] == ["BLEU", "BLEU", "BLEU", "chrF", "TER", "exact"]
-    assert lines[:6] == cards[0].scores.lines() and lines[6] == INTERVAL_NOTE
-    assert lines[7].startswith("speed 2.0 sentences/s: 2.0 s")
-    titles = [line for line in lines if line.endswith(":")]
-    assert len(titles) == 2 and "the training text (4 pairs)" in titles[1]
-
-
-def test_scores_tables_comparison_and_sentences_are_divided_by_empty_lines(cards):
-    card = dataclasses.replace(cards[1], by_programs=(ProgramScore("comet", 0.5, "comet-score"),))
-    (first, second), comparison = card.tables(), card.comparison
-    scores = [*card.scores.lines(), "comet 0.5000  by comet-score", *card.notes(), card.timed.line()]
-    tables = [first.lines(), second.lines(), comparison.table().lines(), comparison.sentences()]
-    assert card.lines() == [*scores, *(line for lines in tables for line in ["", *lines])]
-    assert card.as_json()["by_programs"] == [card.by_programs[0]._asdict()]
-    assert [each.ours for each in comparison.differences] == pytest.approx(
-        [each.value for each in card.scores.measured]
-    )
-
-
-def test_what_comes_through_is_a_table_of_its_kinds():
-    samples = [Sample("buy 12 and 34 now", "kauf 12 und 34 jetzt", "kauf 12 und jetzt")]
-    card = Evaluator("de", COUNTED).scorecard(TimedTranslations(samples, 1.0))
-    *_, table = card.tables()
-    assert (table.title, table.heads) == ("What came through", ("kind", "in sources", "in translations", "per cent"))
-    ((kind, *cells),) = table.rows
-    assert cells == ["2", "1", "50.0"] and card.details()["survived"] == {kind: card.survived[kind]._asdict()}
-
-
-def test_outputs_that_were_cut_are_counted_if_there_are_any(cards):
-    assert "cut" not in "".join(cards[0].score_lines()) and cards[0].as_json()["cut"] == 0
-    card = dataclasses.replace(cards[0], timed=cards[0].timed._replace(cut=1_234))
-    assert "1,234 outputs were cut at their limit" in card.score_lines()[-2] and card.as_json()["cut"] == 1_234
 
 
 def test_a_translation_that_its_limit_ended_counts_as_cut():
@@ -121,16 +82,6 @@ def test_others_are_compared_with_a_model_in_lower_case_in_lower_case():
     assert comparison.breakdown == evaluator.break_down(lowered)
 
 
-def test_a_model_in_mixed_case_has_no_note_of_it(cards):
-    assert LOWERCASE_NOTE not in cards[0].lines() and cards[0].breakdown.lengths[0].bleu.form == "raw text"
-
-
-def test_equal_translations_have_no_lines_that_differ(cards):
-    same = Evaluator("de", COUNTED).compared(cards[0], "same", TRANSLATIONS, "bootstrap")
-    assert {found.p_value for found in same.comparison.differences} == {1.0}
-    assert same.lines()[-1] == "No two translations differ in sentence chrF."
-
-
 def test_json_holds_every_number(cards):
     found = json.loads(json.dumps(cards[1].as_json(), allow_nan=False))
     card = cards[1]
@@ -186,8 +137,3 @@ def test_a_text_is_timed_from_its_first_line_to_its_last_and_what_was_cut_is_cou
         ("b", "y", "b"),
         ("c", "z", "c"),
     ]
-
-
-def test_the_rate_is_of_sentences_per_second():
-    timed = TimedTranslations([None] * 30, 4.04)
-    assert timed.rate == pytest.approx(30 / 4.04) and timed.line().startswith("speed 7.4 sentences/s: 4.0 s, ")

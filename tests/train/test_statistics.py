@@ -6,10 +6,6 @@ import types
 import numpy as np
 import pytest
 
-from train.config.sources.files import FilesData
-from train.config.sources.numbers import NumbersData
-from train.config.sources.tfds import TfdsData
-from train.config.sources.treebank import TreebankData
 from train.data import statistics as corpus_statistics
 from train.data.encoding import EncodedPairs, EncodedShards, Sentences
 from train.data.statistics import length_sentence, piece_counts, vocabulary_rows
@@ -51,30 +47,3 @@ def test_the_vocabulary_has_pieces_in_use_and_bytes(monkeypatch):
         "3 occur in the training text, 2 of them 6 times and more; 3 on its source side and 2 on its target side"
     )
     assert rows["without a piece"].startswith("50.00 per cent of the source tokens and 0.00 of the target tokens")
-
-
-@pytest.mark.parametrize(
-    ("config", "text"),
-    [
-        (
-            NumbersData(source="numbers", minimum=-1_000, maximum=9_999),
-            "numbers from -1,000 to 9,999, spelled out by num2words",
-        ),
-        (TreebankData(source="treebank", files=["a.mrg", "b.zip"]), "trees of a.mrg, b.zip"),
-        (FilesData(source="files", train=[["a.en", "a.de"], "b.tsv"], validation=["v"]), "a.en and a.de, b.tsv"),
-        (
-            FilesData(
-                source="files",
-                train=[["a.en", "a.de"], {"files": "b.tsv", "tag": "<BT>"}, {"files": ["c.en", "c.de"], "weight": 2}],
-                validation=["v"],
-            ),
-            "a.en and a.de, b.tsv (tag <BT>), c.en and c.de (weight 2)",
-        ),
-        (
-            TfdsData(source="tfds", name="wmt14", source_language="de", target_language="en"),
-            "wmt14 of TensorFlow Datasets, split train",
-        ),
-    ],
-)
-def test_the_text_is_named(config, text):
-    assert config.description == text

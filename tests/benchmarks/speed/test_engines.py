@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.speed import engines as program
-from benchmarks.speed.engines_table import as_markdown, draw_points, peer_of, table_row
+from benchmarks.speed.engines_table import peer_of, table_row
 from benchmarks.speed.shortlist import HEAD, row, translated
 from benchmarks.speed.students import ENGINES, MODELS, SOURCE, shortened, table
 from benchmarks.speed.translate_worker import available
@@ -42,23 +42,6 @@ def test_a_ratio_is_of_medians_and_with_the_same_precision_and_model():
     assert "| 2.00 | 2.00 | 1.50, 1.50 |" in table_row(POINTS[1], peer_of(POINTS[1], POINTS))
 
 
-def test_a_table_has_a_row_for_each_model_and_engine_and_names_who_is_missing():
-    points = [*POINTS, point("without BLEU", "ours", [1, 1, 1], bleu=0.0)]
-    numbers = {"points": points, "missing": {"b, litert_int8": "cannot"}, "rounds": 3, "command": "c", "machine": "m"}
-    page = as_markdown(numbers | {"lines": {"one": 1, "many": 2}, "versions": {"python": "3"}})
-    assert "| without BLEU, Translator, float32 | 1.00 | 1.00 |  |  |  |" in page
-    assert page.count("\n## ") == 2 and page.count("| a, ") == 4 and page.count("| b, ") == 1
-    assert "Not measured: b, litert_int8: cannot" in page
-
-
-def test_the_picture_has_milliseconds_on_one_side_and_sentences_per_second_on_the_other():
-    figure = pytest.importorskip("matplotlib.figure").Figure()
-    draw_points(figure, [*POINTS, point("without BLEU", "ours", [1, 1, 1], bleu=0.0)])
-    left, right = figure.axes
-    assert [line.get_xdata()[0] for line in left.lines] == pytest.approx([9, 2, 18, 3])
-    assert [(*line.get_xdata(), *line.get_ydata()) for line in right.lines] == [(pytest.approx(200), 41.0)]
-
-
 def test_marian_is_left_out_with_a_line_if_it_is_not_installed(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda package: None if package == "pymarian" else package)
     missing = {}
@@ -68,15 +51,6 @@ def test_marian_is_left_out_with_a_line_if_it_is_not_installed(monkeypatch):
 
 def invoke(*arguments):
     return CliRunner().invoke(program.app, list(map(str, arguments)))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"), [(["--engines", "moses"], ["'moses'", "ours"]), (["--run", "no such run"], ["no such run"])]
-)
-def test_a_mistake_is_a_sentence(arguments, words):
-    result = invoke(*arguments)
-    assert result.exit_code == 1 and result.output.startswith("Error: ") and result.output.count("\n") == 1
-    assert all(word in result.output for word in words)
 
 
 @pytest.mark.release
