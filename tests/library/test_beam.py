@@ -40,7 +40,7 @@ penalties = pytest.mark.parametrize(
 
 
 def beam(tables, beam_size, alpha=0.6, n_best=1, limits=None, coverages=None, beta=0.0, normalization="gnmt", **rules):
-    """Return a list of (score, tokens) per table, best first, without empty slots; `rules` as in rules.py."""
+    """Return a list of (score, tokens) per table, best first, without empty slots; `rules` by name."""
     step, state = decoder_of(tables, beam_size, coverages)
     limits = np.full(len(tables), LENGTH, "int32") if limits is None else np.array(limits, "int32")
     options = SearchOptions(beam_size, alpha, coverage_penalty=beta, n_best=n_best, length_normalization=normalization)
