@@ -36,7 +36,7 @@ class Rule:
 
     def of_rows(self, rows) -> Self:
         """Return the rule of some sentences: rows int32 (any number,)."""
-        return type(self)(*(rows_at(leaf, rows) for leaf in self))
+        return type(self)(*(rows_at(getattr(self, name), rows) for name in self.names()))
 
     def of_sources(self, source_ids) -> Self:
         """Return the rule for a search of these sources, int (B, S)."""
