@@ -46,14 +46,12 @@ def test_a_damaged_run_ends_the_command_with_1(run):
 def test_every_finding_is_a_line_with_its_advice_and_what_is_missing_is_counted(lacking, last, path, monkeypatch):
     lack = [missing(f"no {number}", "install it") for number in range(lacking)]
     monkeypatch.setattr(doctor, "software", lambda: [ok("Python"), *lack[:1]])
-    monkeypatch.setattr(doctor, "machine", lambda place: [note(f"at {place}", "look"), *lack[1:2]])
-    monkeypatch.setattr(doctor, "extras", lambda: [ok("hub", "use it"), *lack[2:]])
+    monkeypatch.setattr(doctor, "machine", lambda place: [note(f"at {place}", "look"), *lack[1:]])
     monkeypatch.setattr(doctor, "folder_findings", lambda place: [ok("a run")])
     result = invoke(doctor.app, *[path] if path else [])
     blocks = [["Packages", "  ok      Python"], ["Machine", f"  note    at {path or '.'}", "          -> look"]]
-    blocks += [["Extras", "  ok      hub", "          -> use it"]]
-    for number, block in enumerate(blocks[:lacking]):
-        block += [f"  MISSING no {number}", "          -> install it"]
+    for number in range(lacking):
+        blocks[min(number, 1)] += [f"  MISSING no {number}", "          -> install it"]
     blocks += [["run", "  ok      a run"]] if path else []
     assert result.stdout.splitlines() == [*itertools.chain(*blocks), "", last]
     assert result.exit_code == (lacking > 0)
@@ -79,7 +77,7 @@ from keras_transformer.__main__ import main
 main(arguments=["doctor", *sys.argv[2:]])
 """
     process = python("-c", script, broken, run)
-    assert (process.stderr, "Extras" in process.stdout) == ("", True)
+    assert (process.stderr, "Machine" in process.stdout) == ("", True)
     assert process.returncode == ("numpy" in broken)
     assert ("it cannot be looked at" in process.stdout) == ("numpy" in broken)
 
