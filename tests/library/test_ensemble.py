@@ -23,13 +23,13 @@ from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run, save_run
 from keras_transformer.search.ensemble import EnsembleDecoder
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.search.search import search
 from keras_transformer.search.step import IncrementalDecoder
 from keras_transformer.translation.scorer import Scorer
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, softmax, sources
 from tests.support.runs import SENTENCES, decisive, random_run
+from tests.support.searches import search
 from tests.support.tables import assert_same_hypotheses, tokens_of
 
 SOURCES = sources(2, 3, 5, 6)
@@ -253,19 +253,6 @@ def test_distil_chooses_among_what_the_runs_say_together(runs, text, tmp_path):
         line in [" ".join(one.text.splitlines()) for one in candidates]
         for line, candidates in zip(written, found, strict=True)
     )
-
-
-@pytest.mark.slow
-def test_a_distillation_does_not_go_on_with_another_ensemble(runs, text, tmp_path, monkeypatch):
-    def stopped(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(train.distil, "distil", stopped)
-    distil = functools.partial(invoke, train.distil.app, runs[0], *text, "--output", tmp_path / "output")
-    for _ in range(2):  # the same ensemble begins, and goes on until it is stopped again
-        assert distil(*ensemble_of(runs[1:2])).exit_code == 130
-    for others in ([], runs[2:], runs[1:]):
-        assert_one_sentence(distil(*ensemble_of(others)), "another text, model or search")
 
 
 APPS = {
