@@ -135,7 +135,7 @@ def test_its_speeds_are_those_that_the_benchmarks_left():
     in_bfloat16 = translation[all_lines + "ctranslate2_float32/bfloat16"]
     assert f"with AMX, {in_bfloat16:.2f} times CTranslate2 in float32" in CONDITIONS
     loads = {load["clients"]: load for load in found["serve_load"]["loads"] if load["engine"] == "graph and LiteRT"}
-    assert f"{loads[64]['latencies']['per_second']:.0f} ** requests/s from 64 clients" in row_about("Serving")
+    assert f"**{loads[64]['latencies']['per_second']:.0f}** requests/s from 64 clients" in row_about("Serving")
     assert f"{loads[1]['latencies']['p50'] * 1e3:.0f} ms for one " in row_about("Serving")
     assert all(load["wrong"] == [] for load in found["serve_load"]["loads"])
 
