@@ -25,6 +25,7 @@ from keras_transformer.models.imported.folder import import_folder
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.runs.lite_folder import Room
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.search import search
 from keras_transformer.search.step import IncrementalDecoder
 from keras_transformer.translation.translator import Translator
@@ -126,14 +127,14 @@ def test_litert_finds_the_hypothesis_that_the_search_finds(config):
     found = Interpreter(model_content=file).get_signature_runner(room.signature)(
         source_ids=source_ids, n_best=np.array([1], "int32")
     )
-    expected = search(IncrementalDecoder(model_of(config)), source_ids, OPTIONS)
+    expected = search(IncrementalDecoder(model_of(config)), source_ids, SearchPlan(OPTIONS))
     length = expected.ids.shape[-1]
     np.testing.assert_array_equal(found["ids"][:, 0, :length], as_numpy(expected.ids)[:, 0])
     assert_close(found["scores"][:, 0], as_numpy(expected.scores)[:, 0], atol=1e-3)
 
 
 @pytest.mark.slow
-def test_litert_computes_every_activation_as_keras_does():
+def test_litert_computes_every_activation_as_keras_does(tmp_path):
     networks = [FeedForward(6, activation) for activation in ACTIVATIONS]
     states = normal(2, 3, 4)
     expected = {name: as_numpy(network(states)) for name, network in zip(ACTIVATIONS, networks, strict=True)}
@@ -141,8 +142,12 @@ def test_litert_computes_every_activation_as_keras_does():
     def computed(states):
         return {name: network(states) for name, network in zip(ACTIVATIONS, networks, strict=True)}
 
-    function = tf.function(computed, [tf.TensorSpec(states.shape)]).get_concrete_function()
-    file = tf.lite.TFLiteConverter.from_concrete_functions([function], networks).convert()
+    module = tf.Module()
+    module.variables_of_networks = [weight.value for network in networks for weight in network.weights]
+    function = tf.function(computed, [tf.TensorSpec(states.shape, name="states")])
+    no_gradients = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+    tf.saved_model.save(module, str(tmp_path), {"serving_default": function}, no_gradients)
+    file = tf.lite.TFLiteConverter.from_saved_model(str(tmp_path)).convert()
     found = Interpreter(model_content=file).get_signature_runner()(states=states)
     for name in ACTIVATIONS:
         assert_close(found[name], expected[name], atol=1e-4)
