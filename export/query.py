@@ -9,7 +9,6 @@ if __name__ == "__main__":
     end_on_interrupt()  # before the imports below, which take a second
 
 import pathlib
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -19,7 +18,7 @@ from keras_transformer.commands.console import (
     command_app,
     exit_codes,
     output_line,
-    prepare_process,
+    program,
     translate_lines,
 )
 from keras_transformer.commands.options import WithConfidence, WithScores
@@ -74,11 +73,7 @@ def query(
             translate_lines(output_lines, rows_per_request)
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_interrupt()
-    prepare_process()
-    app(arguments, prog_name=prog_name)
+main = program(app, ends=end_on_interrupt)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
 import pathlib
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,7 +18,7 @@ from keras_transformer.commands.console import (
     command_app,
     exit_codes,
     output_line,
-    prepare_process,
+    program,
     translate_lines,
 )
 from keras_transformer.commands.files import (
@@ -120,11 +119,7 @@ def translator_of(folder: pathlib.Path, batch_size: int) -> "ExportedTranslator 
         return open_quietly(export, batch_size)
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_signals()
-    prepare_process()
-    app(arguments, prog_name=prog_name)
+main = program(app)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,11 @@ The command imports TensorFlow itself, so that `--help` answers at once.
 
 import pathlib
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process, standard_output
+from keras_transformer.commands.console import command_app, exit_codes, program, standard_output
 from keras_transformer.commands.options import (
     BatchSize,
     MaxSourceTokens,
@@ -19,7 +18,6 @@ from keras_transformer.commands.options import (
     takes_search_options,
 )
 from keras_transformer.commands.runs import opened
-from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.files import read_lines
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
@@ -97,8 +95,4 @@ def lines_of(path: pathlib.Path) -> list[str]:
         return list(read_lines(stream, path))
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_signals()
-    prepare_process()
-    app(arguments, prog_name=prog_name)
+main = program(app)

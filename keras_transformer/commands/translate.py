@@ -18,7 +18,7 @@ from keras_transformer.commands.console import (
     confidence_of,
     exit_codes,
     output_line,
-    prepare_process,
+    program,
     translate_lines,
 )
 from keras_transformer.commands.files import (
@@ -53,7 +53,6 @@ from keras_transformer.commands.options import (
 )
 from keras_transformer.commands.output_files import check_not_read
 from keras_transformer.commands.runs import opened, sums_of
-from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.commands.target_prefixes import RequiredPhrases, TargetPrefixes
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import on_one_line, sha256_of
@@ -233,8 +232,4 @@ def n_best_line(number: int, translation: Translation, with_confidence: bool) ->
     return f"{number} ||| {on_one_line(translation.text)} ||| {translation.score:.4f}{confidence}\n"
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_signals()
-    prepare_process()
-    app(arguments, prog_name=prog_name)
+main = program(app)

@@ -7,6 +7,7 @@ import struct
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 
+from keras_transformer.inspection.callbacks import LogFolder
 from keras_transformer.inspection.event_file import (
     DAMAGED,
     EventFile,
@@ -17,7 +18,6 @@ from keras_transformer.inspection.event_file import (
     read_record,
     write_events,
 )
-from keras_transformer.inspection.log_folder import LogFolder
 
 
 def record_of(event):

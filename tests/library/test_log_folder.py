@@ -4,8 +4,8 @@ import time
 
 from tensorboard.compat.proto.summary_pb2 import Summary
 
+from keras_transformer.inspection.callbacks import LogFolder
 from keras_transformer.inspection.event_file import event_files, read_events
-from keras_transformer.inspection.log_folder import LogFolder
 
 
 def values_in(folder):

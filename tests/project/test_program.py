@@ -16,6 +16,7 @@ import pytest
 import typer.main
 
 from keras_transformer import __main__ as program
+from keras_transformer.commands import console
 from keras_transformer.ground import version
 from keras_transformer.ground.command_table import COMMANDS
 from keras_transformer.ground.version import version_line
@@ -75,7 +76,7 @@ def test_help_to_a_full_disk_is_one_sentence(arguments, as_started, monkeypatch,
         raise SystemExit(code)
 
     monkeypatch.setattr(os, "_exit", end)
-    monkeypatch.setattr(program.module_of("translate"), "prepare_process", lambda: None)
+    monkeypatch.setattr(console, "prepare_process", lambda is_long: None)
     monkeypatch.setattr(sys, "stdout", FullDisk())
     with pytest.raises(SystemExit) as ended:
         program.main("keras-transformer", arguments)
