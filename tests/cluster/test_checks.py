@@ -6,8 +6,8 @@ from unittest import mock
 import pytest
 
 from cluster.__main__ import app
-from cluster.checks import answers, check_java, check_master, java_version
 from cluster.errors import ClusterError
+from cluster.session import answers, check_java, check_master, java_version
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.processes import free_ports
 

@@ -9,7 +9,7 @@ from PIL import Image
 from tests.support.browser import chromium, visit
 from tests.support.places import ROOT
 from tests.support.tensorboard_pictures import PROFILE, TABS, WINDOW, Tab, empty_texts, open_tab, take, tensorboard
-from train.loop.profile import ProfileSteps
+from train.loop.fit import ProfileSteps
 from train.loop.progress import Progress
 
 TEXT = (ROOT / "docs" / "tensorboard.md").read_text(encoding="utf-8")

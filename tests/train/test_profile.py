@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from tests.support.training import fit_in, reusable
-from train.loop.profile import ProfileSteps
+from train.loop.fit import ProfileSteps
 from train.loop.progress import Progress
 
 
