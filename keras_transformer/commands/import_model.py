@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keras_transformer.commands.console import command_app, exit_codes, program
-from keras_transformer.ground.files import read_lines
+from keras_transformer.ground.files import lines_of
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.models.hub import download, is_on_hub
 
@@ -101,12 +101,6 @@ def described(model: "ImportedModel") -> Iterable[str]:
     yield f"sinusoids: {config.sinusoids}, epsilon of LayerNorm: {config.norm_epsilon:g}"
     yield "defaults of a search: " + ", ".join(f"{name} {value}" for name, value in model.search.items())
     yield from model.notes
-
-
-def lines_of(path: pathlib.Path) -> list[str]:
-    """Return the lines of a file in UTF-8. Raises OSError or InputError if it cannot be read."""
-    with path.open("rb") as stream:
-        return list(read_lines(stream, path))
 
 
 main = program(app, is_long=True)

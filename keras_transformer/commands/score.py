@@ -19,7 +19,7 @@ from keras_transformer.commands.options import (
 )
 from keras_transformer.commands.runs import opened
 from keras_transformer.ground.errors import InputError
-from keras_transformer.ground.files import read_lines
+from keras_transformer.ground.files import lines_of
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.pieces.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.translation.outputs import outputs_of
@@ -87,12 +87,6 @@ def columns_of(pair: "ScoredPair", with_pieces: bool) -> list[str]:
 def bytes_of(match: re.Match) -> str:
     """Return a character as SentencePiece writes its bytes."""
     return "".join(f"<0x{byte:02X}>" for byte in match[0].encode("utf-8"))
-
-
-def lines_of(path: pathlib.Path) -> list[str]:
-    """Return the lines of a file in UTF-8. Raises OSError or InputError if it cannot be read."""
-    with path.open("rb") as stream:
-        return list(read_lines(stream, path))
 
 
 main = program(app)
