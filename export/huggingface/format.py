@@ -5,23 +5,15 @@ import logging
 import pathlib
 from typing import Annotated
 
-import keras
 import typer
 
 from keras_transformer.commands.signals import signals_raise
 from keras_transformer.ground.files import resolved
 from keras_transformer.ground.imports import quiet_imports
-from keras_transformer.models.imported.folder import import_folder
 from keras_transformer.runs.run_folder import RunFolder
-from keras_transformer.translation.scorer import Scorer
-from keras_transformer.translation.translator import Translator
 
-from ..certificate.agreement import TIES, ScoreComparison
 from ..job import ExportJob
 from ..versions import ExportError, refuse_existing, unfinished_version
-from .weights import EPSILON
-
-OTHER_EPSILON = 0.01  # by how much a score may differ because MarianMTModel has another epsilon than the run
 
 log = logging.getLogger("export")
 
@@ -61,7 +53,7 @@ class HuggingFace:
             from .weights import arrays_of, refuse_other_models, write_safetensors
 
         model, tokenizer = job.load_run()
-        refuse_other_models(model.model_config)
+        refuse_other_models(model)
         lines, run, config = job.lines(), RunFolder(job.run), model.model_config
         translator = Translator(model, tokenizer, job.options, max_source_tokens=job.max_source_tokens)
         longest = translator.max_source_tokens
@@ -76,29 +68,3 @@ class HuggingFace:
                 log.info("written; comparing it with the run on %d lines", len(lines))
                 print(compare(unfinished, model, translator, lines))
             return unfinished.rename(folder)
-
-
-def compare(folder: pathlib.Path, model: keras.Model, translator: Translator, lines: list[str]) -> ScoreComparison:
-    """Import the folder, and let the imported model score the run's translations of `lines` as the run does.
-
-    An import of such a folder computes what MarianMTModel does (tests/library/test_huggingface.py). Raises ExportError
-    if a score differs by more than rounding, or by more than LayerNorm's epsilon explains if it is another.
-    """
-    imported = import_folder(folder)
-    translations = [translation.text for translation in translator.translate(lines)]
-    longest = translator.max_source_tokens
-    expected = Scorer(model, translator.tokenizer, max_source_tokens=longest).score(lines, translations)
-    scores = Scorer(imported.transformer(), imported.tokenizer, max_source_tokens=longest).score(lines, translations)
-    comparison = ScoreComparison.of(lines, (pair.score for pair in scores), (pair.score for pair in expected))
-    epsilon = model.model_config.norm_epsilon
-    if epsilon == EPSILON:
-        comparison.refuse_beyond(TIES["float32"])
-    else:
-        comparison.refuse_beyond(OTHER_EPSILON)
-        log.warning(
-            "LayerNorm's epsilon is %s in the run and always %s in MarianMTModel: scores differ by at most %.6f",
-            epsilon,
-            EPSILON,
-            comparison.worst,
-        )
-    return comparison
