@@ -7,11 +7,12 @@ from typing import Any, Protocol
 
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.cleaning import DUPLICATE, DUPLICATES, Cleaner, detector
+from keras_transformer.text.road import Ask, Candidates, Engine, refuse_beyond
 from keras_transformer.text.spans import Protection
 
-from .engines import Engine, Outputs
+from .engines import Outputs
 from .errors import ClusterError
-from .search import Candidates, Inputs, best_of, candidates_of, graph_only, protecting
+from .search import Inputs, search_of
 
 Row = tuple[str, ...]
 Rows = list[Row]
@@ -62,10 +63,7 @@ class Translate:
         return OF_TRANSLATION | more | ({"confidence": NUMBER} if self.confidence else {})
 
     def on(self, engine: Engine) -> Callable[[Rows], Outputs]:
-        if self.protection:
-            search = protecting(engine, self.inputs, self.protection)
-        else:
-            search = candidates_of(engine, self.inputs, n_best=1) if self.inputs else best_of(engine)
+        search = search_of(engine, dict(self.inputs), Ask(protection=self.protection))
         return lambda rows: [self.written(candidates) for candidates in search([text for (text,) in rows])]
 
     def written(self, candidates: Candidates) -> dict[str, Any]:
@@ -96,7 +94,8 @@ class Nearest:
     def on(self, engine: Engine) -> Callable[[Rows], Outputs]:
         from sacrebleu import sentence_chrf
 
-        search = candidates_of(engine, self.inputs)  # as many as the beam has
+        engine = engine.with_options(dict(self.inputs))
+        search = search_of(engine, {"n_best": engine.beam_size}, Ask())
 
         def nearest(rows: Rows) -> Outputs:
             outputs = []
@@ -161,12 +160,11 @@ class Score:
     outputs = {"score": NUMBER, "log_probability": NUMBER, "truncated": TRUTH}
 
     def on(self, engine: Engine) -> Callable[[Rows], Outputs]:
-        graph = graph_only(engine)
-        graph.require("score", tuple(self.outputs))
+        refuse_beyond(engine, ["score"])
 
         def score(rows: Rows) -> Outputs:
             texts, translations = zip(*rows, strict=True)
-            columns = graph.call("score", text=list(texts), translation=list(translations))
+            columns = engine.call("score", {"text": list(texts), "translation": list(translations)})
             values = zip(*(columns[name] for name in self.outputs), strict=True)
             return [dict(zip(self.outputs, rounded(row), strict=True)) for row in values]
 

@@ -2,13 +2,16 @@
 
 import concurrent.futures
 import contextlib
+import copy
+import dataclasses
+import functools
 import importlib.util
 import mmap
 import os
 import pathlib
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -17,7 +20,6 @@ from keras_transformer.ground.machine import processor_cores
 from keras_transformer.ground.tokens import PAD
 from keras_transformer.lite.notice import without_notice
 from keras_transformer.lite.one_signature import one_signature
-from keras_transformer.pieces.batching import list_of_lines
 from keras_transformer.pieces.hypotheses import translations_in
 from keras_transformer.pieces.pair_tokenizer import open_tokenizer
 from keras_transformer.pieces.sources import are_longer, encoded_lines
@@ -25,11 +27,13 @@ from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.confidence import Calibration, confidence_by
 from keras_transformer.runs.lite_folder import Description, LiteFolder, Room
 from keras_transformer.search.options import LONGEST_OUTPUT, SearchOptions
+from keras_transformer.text.placeholders import placeholders_in
+from keras_transformer.text.road import SPANS, Ask, Candidates, Engine, refuse_beyond
 
 KEPT = 10  # idle interpreters per thread: as many as there are rooms, of one sentence and of several
 
 
-class LiteTranslator:
+class LiteTranslator(Engine):
     """Translates with a folder that `keras-transformer export --format litert` wrote.
 
         translator = LiteTranslator("exports/multi30k_litert")
@@ -46,6 +50,10 @@ class LiteTranslator:
     Raises UserError if the folder holds no LiteRT model, if it is damaged, and if ai-edge-litert is not installed.
     """
 
+    name = "This LiteRT model"
+    abilities = SPANS | {"n_best"}
+    aligns = False
+
     def __init__(self, folder: str | os.PathLike, n_best: int = 1, threads: int | None = None):
         files = LiteFolder(folder)
         self.folder = files.path
@@ -57,16 +65,21 @@ class LiteTranslator:
         self._searches = SearchPool(files.model, processor_cores() if threads is None else threads)
         self._searches.prepare(smallest(self.description.rooms))
 
-    def translate(self, lines: Iterable[str], first_line: int = 1) -> list[Translation]:
-        """Return the best translation of each line, in the order of the lines; `first_line` as for Translator."""
-        return [candidates[0] for candidates in self.translate_n_best(lines, first_line)]
+    @functools.cached_property
+    def placeholders(self) -> int:  # type: ignore[override]
+        return len(placeholders_in(self.tokenizer.pieces()))
 
-    def translate_n_best(self, lines: Iterable[str], first_line: int = 1) -> list[list[Translation]]:
-        """Return up to `n_best` different translations of each line, best first.
+    @property
+    def beam_size(self) -> int:  # type: ignore[override]
+        return self.options.beam_size
 
-        Raises UserError if a line has none, since the model's probabilities are NaN.
-        """
-        lines = list_of_lines(lines)
+    def with_options(self, options: Mapping[str, Any]) -> Self:
+        refuse_beyond(self, options)
+        translator = copy.copy(self)
+        translator.options = dataclasses.replace(self.options, **options)
+        return translator
+
+    def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
         ids_of_lines = encoded_lines(self.tokenizer, lines, self.description.max_source_tokens, first_line)
         sources = {index: ids for index, ids in enumerate(ids_of_lines) if ids}
         results = [[Translation("", 0.0, confidence=self._confidence(0.0, 0))] for _ in lines]
@@ -93,7 +106,7 @@ class LiteTranslator:
                 f"Line {first_line + lost[0]} has no translation: the model's probabilities are NaN. Export a run with "
                 "other weights."
             )
-        return results
+        return list(map(Candidates, results))
 
     def are_too_long(self, lines: list[str]) -> list[bool]:
         """Return of each line whether it has more tokens than the export reads."""

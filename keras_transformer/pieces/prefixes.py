@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import PAD, UNK
 from keras_transformer.pieces.normalization import SPACE
 from keras_transformer.pieces.sources import encoded_prefix, padded
@@ -57,13 +56,6 @@ class PrefixReader:
         if self.encoded(rest) != word:
             return Prefix(tokens, [()])
         return Prefix(tokens[:start], self.endings_of(rest, word))
-
-    def read_each(self, texts: list[str], lines: int, longest: int) -> list[Prefix]:
-        """Return the Prefix of each of the texts, one per line. Raises ConfigError if there are more or fewer."""
-        if len(texts) != lines:
-            raise ConfigError(f"There are {len(texts)} prefixes for {lines} lines: give one per line.")
-        read = {text: self.read(text, longest) for text in dict.fromkeys(texts)}
-        return [read[text] for text in texts]
 
     def endings_of(self, rest: bytes, word: list[int]) -> list[tuple[int, ...]]:
         """Return the pieces of all texts that begin with `rest`, up to the one that completes it; `word` is its own."""

@@ -1,16 +1,13 @@
 """Soft terms: how they stand in a source, and who may have them."""
 
-import re
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.ground.errors import InputError
-from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.inference import Inference
 from keras_transformer.text.glossary import Glossary, Term
-from keras_transformer.text.protected import ProtectedLine, translate_protected
+from keras_transformer.text.protected import ProtectedLine
 from keras_transformer.text.spans import KINDS, Protection
 from keras_transformer.text.terms import AFTER, BEFORE, check_soft, has_terms, with_terms, without_terms
 from keras_transformer.translation.translator import Translator
@@ -76,18 +73,6 @@ def test_a_tag_around_a_word_is_around_its_term_too():
 
 def test_a_protected_span_that_holds_a_term_is_left_alone():
     assert ProtectedLine.of("https://dog.org dog", PROTECTION).source.text == "https://dog.org dog¦ Hund¬"
-
-
-def test_lines_are_translated_with_their_terms_and_those_without_as_they_are():
-    asked = []
-
-    def translate(lines):
-        asked.extend(lines)
-        return [[Translation(re.sub("[a-z]", "x", line), -1.0)] for line in lines]
-
-    lines = ["a dog", "a  bird", "", "a ¦ bird¬"]
-    translate_protected(lines, PROTECTION, translate, lambda pairs: [[] for _ in pairs])
-    assert asked == ["a dog¦ Hund¬", *lines[1:]]
 
 
 def test_a_model_that_has_not_learned_terms_refuses_them(pair):
