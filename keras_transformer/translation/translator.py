@@ -143,7 +143,7 @@ class Translator(Engine):
             "shortlist": shortlist_of(RunFolder(folders[0]), options),
         }
         translator = cls(models, tokenizer, options, **of_run | kwargs)
-        translator._inference = inferences[0]._replace(terms=all(each.terms for each in inferences))
+        translator._inference = inferences[0]
         return translator
 
     @classmethod

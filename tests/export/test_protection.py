@@ -16,9 +16,8 @@ from export.server.protection import (
     with_protection,
 )
 from export.server.signature import Signature, Tensor
-from export.server.version import Version, aligns, knows_terms
-from export.versions import CERTIFICATE, INFERENCE
-from keras_transformer.runs.inference import Inference
+from export.server.version import Version, aligns
+from export.versions import CERTIFICATE
 from keras_transformer.text.placeholders import placeholders_known
 
 NONE = Traits()
@@ -113,16 +112,6 @@ def test_a_graph_that_divides_placeholders_into_pieces_knows_none():
     pieces = "\u2581 \u27e61\u27e7 \u2581 \u27e62\u27e7 \u2581 \u27e6 3 \u27e7".split(" ")
     assert placeholders_known(lambda text: pieces) == 2
     assert placeholders_known(lambda text: ["\u2581\u27e6", "1", "\u27e7"]) == 0
-
-
-def test_a_version_says_whether_its_model_has_learned_terms(tmp_path, caplog):
-    assert not knows_terms(tmp_path)
-    (tmp_path / INFERENCE).parent.mkdir()
-    for knows in (False, True):
-        Inference(terms=knows).save(tmp_path / INFERENCE)
-        assert knows_terms(tmp_path) is knows
-    (tmp_path / INFERENCE).write_text("{")
-    assert not knows_terms(tmp_path) and "inference.json is damaged" in caplog.text
 
 
 def test_phrases_that_a_term_replaced_are_named_and_those_that_it_brought():

@@ -13,7 +13,6 @@ from export.litert import write
 from export.saved_model import SavedModel
 from export.versions import ExportError
 from keras_transformer.lite import translator as lite
-from keras_transformer.runs.inference import Inference
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation import precision, translator
 
@@ -107,15 +106,3 @@ def test_litert_is_float32_alone(arrived, tmp_path):
     with pytest.raises(ExportError, match="--litert is float32 and --precision is bfloat16: leave one of them out"):
         SavedModel(precision="bfloat16", litert=True).export(job)
     assert arrived == {} and not (tmp_path / "mine").exists()
-
-
-@pytest.mark.parametrize("terms", [False, True])
-def test_a_version_of_a_model_that_has_learned_terms_says_so(terms, arrived, tmp_path, monkeypatch):
-    (tmp_path / "run").mkdir()
-    Inference(terms=terms).save(tmp_path / "run" / "inference.json")
-    monkeypatch.setattr(
-        version_folder, "write_saved_model", lambda graph, tokenizer, folder, names: (folder / "assets.extra").mkdir()
-    )
-    version = SavedModel().export(Job(tmp_path / "run", tmp_path / "mine", OPTIONS, 99, None))
-    file = version / "assets.extra" / "inference.json"
-    assert file.exists() is terms and (not terms or Inference.load(file).terms)

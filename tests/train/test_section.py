@@ -32,7 +32,7 @@ RANGES = {  # values at the ends, values beyond: keys, each "Section.key"; a key
         (-1,),
     ): "TrainingConfig: cooldown_steps picture_sentences histograms_every; NumbersData: seed; TreebankData: seed",
     ((0.0, 1.0), (-0.01, 1.01)): "AugmentationConfig: uppercase title_case punctuation typing joined; DataSection: "
-    "placeholders terms",
+    "placeholders",
     ((0.0, 0.99), (-0.01, 1.0)): "TrainingConfig: dropout label_smoothing bpe_dropout",
     ((1e-9, 1e9), (0.0, -1.0)): "TrainingConfig: learning_rate_factor learning_rate clip_norm; FilesEntry: weight",
     ((1e-9, 0.99), (0.0, 1.0)): "TrainingConfig: ema_decay; TreebankData: validation_share test_share",
