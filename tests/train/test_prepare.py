@@ -104,11 +104,3 @@ def test_a_run_keeps_the_first_validation_sentences_and_no_more(tmp_path):
     keep_check_lines(split, tmp_path / "lines")
     lines = (tmp_path / "lines").read_text(encoding="utf-8").splitlines()
     assert lines == [f"source {n}" for n in range(MOST_CHECK_LINES)]
-
-
-def test_progress_is_logged_once_for_every_so_many_pairs(monkeypatch, caplog):
-    caplog.set_level("INFO")
-    monkeypatch.setattr(cache, "REPORT_EVERY", 10)
-    chunks = [range(4), range(4), range(4), range(3), range(20), range(3)]
-    assert list(cache._log_progress("data.train", chunks)) == chunks
-    assert caplog.messages == [f"data.train: {pairs} pairs encoded so far" for pairs in (12, 35)]
