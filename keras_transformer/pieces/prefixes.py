@@ -9,14 +9,16 @@ as before, so there are no others. A model of another kind, such as one of unigr
 
 import bisect
 import itertools
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from keras_transformer.ground.tokens import PAD, UNK
 from keras_transformer.pieces.normalization import SPACE
 from keras_transformer.pieces.sources import encoded_prefix, padded
-from keras_transformer.pieces.tokenizer import Tokenizer
+
+if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
+    from keras_transformer.pieces.tokenizer import Tokenizer
 
 GUARD = "a"  # a letter beside a space, so that the space is not removed as one at an end
 NO_ENDING = -1  # in place of a token: no output has it
@@ -35,7 +37,7 @@ NO_PREFIX = Prefix([], [()])
 class PrefixReader:
     """Turns texts into Prefixes, with `encode_target` and `surfaces` of a tokenizer."""
 
-    def __init__(self, tokenizer: Tokenizer):
+    def __init__(self, tokenizer: "Tokenizer"):
         self.tokenizer, self.encode, self.surfaces = tokenizer, tokenizer.encode_target, tokenizer.surfaces()
         self.sorted_pieces = sorted((surface, number) for number, surface in enumerate(self.surfaces))
         self.guard = self.encode(GUARD)

@@ -4,7 +4,7 @@ import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,11 +12,13 @@ from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.tokens import BOS, PAD, UNK
 from keras_transformer.pieces.normalization import SPACE, SPACES
 from keras_transformer.pieces.prefixes import GUARD
-from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.text.glossary import Glossary
 from keras_transformer.text.occurrences import capitalised
 from keras_transformer.text.placeholders import SYMBOL
 from keras_transformer.text.spans import PATTERNS, TAGS
+
+if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
+    from keras_transformer.pieces.tokenizer import Tokenizer
 
 # Letters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Japanese and Chinese
 SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -61,7 +63,7 @@ Phrases = tuple[Phrase, ...]
 class PhraseReader:
     """Turns texts into Phrases, with `encode_target` of a tokenizer."""
 
-    def __init__(self, tokenizer: Tokenizer):
+    def __init__(self, tokenizer: "Tokenizer"):
         self.tokenizer = tokenizer
 
     @functools.cached_property

@@ -96,6 +96,10 @@ class Engine(abc.ABC):
         refuse_beyond(self, options)
         return self
 
+    def check_prefix(self, text: str) -> None:
+        """Raises InputError if it is known before the search that no translation can begin with a text."""
+        return
+
     @abc.abstractmethod
     def are_too_long(self, lines: list[str]) -> Sequence[bool]:
         """Return of each line whether it is longer than the engine reads."""
@@ -159,7 +163,7 @@ def refusal(name: str, asked: Iterable[str], abilities: Iterable[str]) -> str | 
 
 def refuse_beyond(engine: Engine, asked: Iterable[str]) -> None:
     """Raises ConfigError if something that is asked is not among the abilities of an engine."""
-    if sentence := refusal(engine.name, asked, engine.abilities):
+    if (names := set(asked)) and (sentence := refusal(engine.name, names, engine.abilities)):
         raise ConfigError(sentence)
 
 
@@ -202,8 +206,7 @@ def translate(
     if not lines:
         return []
     for ask in dict.fromkeys(asks):
-        if ask.names:
-            refuse_beyond(engine, ask.names)
+        refuse_beyond(engine, ask.names)
         check_not_forbidden(ask.required, ask.protection.forbidden)
     are_hidden = any(ask.protection for ask in asks) or any(OPENING in line for line in lines)
     placeholders = engine.placeholders if are_hidden else 0  # which an engine may have to find out

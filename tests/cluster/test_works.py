@@ -17,7 +17,7 @@ from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.cleaning import Cleaner
 from keras_transformer.text.glossary import Glossary, Term
-from keras_transformer.text.road import Candidates
+from keras_transformer.text.road import Ask, Candidates
 from keras_transformer.text.spans import Protection
 from keras_transformer.translation.scorer import Scorer
 from keras_transformer.translation.translator import Translator
@@ -101,7 +101,7 @@ class Calibrated(Writer):
 
 def test_what_has_no_place_is_named_in_a_column():
     protection = Protection(("placeholders", "tags"), Glossary([Term("dog", "Köter")]))
-    work = Translate(protection=protection)
+    work = Translate(ask=Ask(protection=protection))
     rows = work.on(Writer(capitals))([("<b>see {x}</b>",), ("a dog",), ("{x}",), ("nothing",)])
     assert [(row["translation"], row["unplaced"]) for row in rows] == [
         ("<b>SEE {x}</b>", None),
@@ -126,12 +126,12 @@ def test_a_glossary_that_takes_too_long_for_a_line_refuses_that_line(monkeypatch
     monkeypatch.setattr(time, "monotonic", iter(range(99)).__next__)
     glossary = Glossary([Term("(a+)+b", "x", ("regex", "part"))])
     with pytest.raises(Refused, match="Term 1: the regular expression .* took longer"):
-        Translate(protection=Protection((), glossary)).on(Writer(capitals))([("a" * 40 + " " + "aa" * 5000,)])
+        Translate(ask=Ask(protection=Protection((), glossary))).on(Writer(capitals))([("a" * 40 + " " + "aa" * 5000,)])
 
 
 def test_another_glossary_is_another_work_and_the_same_one_is_the_same():
     def work(target):
-        return repr(Translate(protection=Protection((), Glossary([Term("dog", target)]))))
+        return repr(Translate(ask=Ask(protection=Protection((), Glossary([Term("dog", target)])))))
 
     assert work("Hund") == work("Hund") != work("Köter")
 
@@ -151,8 +151,8 @@ SPANS = Protection(("urls",))
     [
         (Translate(), [], "serving_default"),
         (Translate((("beam_size", 2),)), ["truncated"], "translate"),
-        (Translate(protection=SPANS), ["truncated", "unplaced"], "translate"),
-        (Translate((("beam_size", 2),), protection=SPANS), ["truncated", "unplaced"], "translate"),
+        (Translate(ask=Ask(protection=SPANS)), ["truncated", "unplaced"], "translate"),
+        (Translate((("beam_size", 2),), ask=Ask(protection=SPANS)), ["truncated", "unplaced"], "translate"),
     ],
 )
 def test_a_translation_has_the_columns_of_its_work(work, more, signature):
@@ -188,7 +188,7 @@ def test_a_tag_stands_before_a_translation_and_alone_without_one(tag, text, writ
 
 @pytest.mark.parametrize(("unplaced", "written"), [((), None), (("a b",), "a b"), (("a b", "c"), "a b\nc")])
 def test_each_span_that_is_missing_has_a_line(unplaced, written):
-    row = Translate(protection=SPANS).written(Candidates([Translation("x", -0.5, unplaced=unplaced)]))
+    row = Translate(ask=Ask(protection=SPANS)).written(Candidates([Translation("x", -0.5, unplaced=unplaced)]))
     assert row["unplaced"] == written
 
 
@@ -226,7 +226,7 @@ def test_what_is_protected_comes_through_as_by_the_run(engine, translator):
     protection = Protection(("urls", "placeholders", "tags"), Glossary([Term("dog", "Köter"), Term("cat", "Katze")]))
     lines = ["see {x} at https://a.org/b .", "<b>the dog</b> and <i>the cat</i>", "{y}", "kochen"]
     expected = translator().translate(lines, protect=protection)
-    outputs = Translate(protection=protection).on(engine)([(line,) for line in lines])
+    outputs = Translate(ask=Ask(protection=protection)).on(engine)([(line,) for line in lines])
     assert [row["translation"] for row in outputs] == [each.text for each in expected]
     assert [row["unplaced"] for row in outputs] == ["\n".join(each.unplaced) or None for each in expected]
     assert "https://a.org/b" in outputs[0]["translation"] and "Köter" in outputs[1]["translation"]
