@@ -14,7 +14,9 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from keras_transformer.runs.kinds import joint_decoder
 from keras_transformer.runs.lite_folder import ENDING_TOKENS, PREFIX_TOKENS, Room
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.rules.placeholders import rule_of_placeholders
+from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.scores import NEVER, UNFINISHED
 from keras_transformer.search.search import search
 from keras_transformer.search.short_vocabulary import ShortlistTable
@@ -141,7 +143,8 @@ def search_outputs(
     rules = {"n_best": n_best} | rule_of_placeholders(placeholders, source_ids)
     if prefixes is not None:
         rules |= {"prefixes": prefixes, "endings": endings}
-    ids, scores, is_cut = search(decoder, source_ids, options, True, rules, positions, shortlist)
+    plan = SearchPlan(options, Rules.of(rules), shortlist, positions, True)
+    ids, scores, is_cut = search(decoder, source_ids, plan)
     is_done = scores[:, 0] != UNFINISHED
     return {
         "ids": ids,

@@ -32,6 +32,7 @@ from keras_transformer.runs.kinds import config_of, joint_decoder
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_runs
 from keras_transformer.search.options import ON, RUN_OPTIONS, SearchOptions, check_coverage, check_options
+from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.shortlist.shortlist import Shortlist, shortlist_of
 from keras_transformer.text.forbidden import Sequences, search_without
@@ -114,9 +115,9 @@ class Translator(Engine):
             decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
         ids = placeholders_in(tokenizer.pieces())
         self.placeholders, self.aligns = len(ids), self._aligner.aligns
-        how = SearchHow(decoder, options, ids, table_for(options, shortlist, tokenizer))
+        plan = SearchPlan(options, shortlist=table_for(options, shortlist, tokenizer))
         self._phrase_reader = PhraseReader(tokenizer)
-        self._search = CompiledSearch(how, lambda: self._phrase_reader.word_edges)
+        self._search = CompiledSearch(SearchHow(decoder, plan, ids), lambda: self._phrase_reader.word_edges)
 
     @classmethod
     def load(
