@@ -27,6 +27,7 @@ log = logging.getLogger("keras_transformer")
 PREFIX, REQUIRED, FORBIDDEN = "target_prefix", "required", "forbidden"
 PROTECT, KEEP, GLOSSARY = "protect", "keep", "glossary"
 FORBIDDEN_FLAGS = "flags of forbidden"
+MOST_NAMED = 3  # in a refusal
 SPANS = frozenset({PROTECT, KEEP, GLOSSARY})  # what the road itself does: every engine takes them
 
 
@@ -158,7 +159,7 @@ def refusal(name: str, asked: Iterable[str], abilities: Iterable[str]) -> str | 
     unable = sorted(set(asked) - set(abilities))
     if not unable:
         return None
-    return f"{name} does not take {', '.join(unable)}; it takes {', '.join(sorted(abilities)) or 'lines alone'}."
+    return f"{name} does not take {', '.join(unable[:MOST_NAMED])}; it takes {', '.join(sorted(abilities)) or 'lines alone'}."
 
 
 def refuse_beyond(engine: Engine, asked: Iterable[str]) -> None:
