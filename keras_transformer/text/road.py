@@ -159,7 +159,8 @@ def refusal(name: str, asked: Iterable[str], abilities: Iterable[str]) -> str | 
     unable = sorted(set(asked) - set(abilities))
     if not unable:
         return None
-    return f"{name} does not take {', '.join(unable[:MOST_NAMED])}; it takes {', '.join(sorted(abilities)) or 'lines alone'}."
+    able = ", ".join(sorted(abilities)) or "lines alone"
+    return f"{name} does not take {', '.join(unable[:MOST_NAMED])}; it takes {able}."
 
 
 def refuse_beyond(engine: Engine, asked: Iterable[str]) -> None:
