@@ -12,7 +12,7 @@ from typing import Any
 
 from keras_transformer.ground.errors import first_line_of
 from keras_transformer.text.road import Engine
-from keras_transformer.text.signatures import Columns, SignatureEngine, as_texts
+from keras_transformer.text.signatures import Columns, SignatureEngine, as_texts, first_values
 
 from .errors import ClusterError
 
@@ -90,7 +90,7 @@ def defaults_in(folder: str) -> dict[str, dict[str, Any]]:
     content = (pathlib.Path(folder) / "saved_model.pb").read_bytes()
     signatures = saved_model_pb2.SavedModel.FromString(content).meta_graphs[0].signature_def
     return {
-        name: {key: as_texts(tf.make_ndarray(value).tolist())[0] for key, value in signature.defaults.items()}
+        name: first_values({key: tf.make_ndarray(value).tolist() for key, value in signature.defaults.items()})
         for name, signature in signatures.items()
     }
 

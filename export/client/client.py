@@ -8,7 +8,7 @@ from typing import Any
 
 import tenacity
 
-from keras_transformer.text.signatures import BEST, Columns, SignatureEngine
+from keras_transformer.text.signatures import BEST, Columns, SignatureEngine, first_values
 
 from .access import Access
 from .failures import without_password
@@ -162,13 +162,7 @@ def defaults_of(signature: Any) -> dict[str, Any]:
     """Return the default of each input of a signature that has one."""
     import tensorflow as tf
 
-    defaults = {}
-    for name, value in signature.defaults.items():
-        array = tf.make_ndarray(value)
-        if array.shape == (1,):
-            element = array[0]
-            defaults[name] = element.decode("utf-8") if isinstance(element, bytes) else element.item()
-    return defaults
+    return first_values({name: tf.make_ndarray(value).tolist() for name, value in signature.defaults.items()})
 
 
 def as_floats(signature: Any, name: str, values: list) -> list:

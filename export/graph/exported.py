@@ -13,7 +13,7 @@ import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer
 from keras_transformer.ground.errors import first_line_of
 from keras_transformer.ground.imports import quiet_imports
 from keras_transformer.pieces.batching import BATCH_SIZE
-from keras_transformer.text.signatures import BEST, Columns, SignatureEngine, as_texts
+from keras_transformer.text.signatures import BEST, Columns, SignatureEngine, as_texts, first_values
 from keras_transformer.translation.parallel import map_batches, tune_for_translation
 
 from ..versions import ExportError, find_version
@@ -78,7 +78,7 @@ class ExportedTranslator(SignatureEngine):
 def defaults_in(folder: pathlib.Path) -> dict[str, dict[str, Any]]:
     """Return the default of each optional input of each signature: TensorFlow's own loading leaves them out."""
     return {
-        name: {key: as_texts(tf.make_ndarray(value).tolist())[0] for key, value in signature.defaults.items()}
+        name: first_values({key: tf.make_ndarray(value).tolist() for key, value in signature.defaults.items()})
         for name, signature in meta_graph(folder).signature_def.items()
     }
 

@@ -211,10 +211,9 @@ def translate(
         refuse_beyond(engine, ask.names)
         check_not_forbidden(ask.required, ask.protection.forbidden)
     are_hidden = any(ask.protection for ask in asks) or any(OPENING in line for line in lines)
-    placeholders = engine.placeholders if are_hidden else 0  # which an engine may have to find out
+    placeholders, hides_terms = (engine.placeholders, not engine.aligns) if are_hidden else (0, False)  # may take time
     hidden = [
-        ProtectedLine.of(line, ask.protection, placeholders, not engine.aligns)
-        for line, ask in zip(lines, asks, strict=True)
+        ProtectedLine.of(line, ask.protection, placeholders, hides_terms) for line, ask in zip(lines, asks, strict=True)
     ]
     texts = [of_line.searched for of_line in hidden]
     found = engine.search(texts, asks, first_line or 1)

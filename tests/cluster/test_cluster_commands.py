@@ -17,6 +17,8 @@ VALUES = {  # of every option, one that is not its default
     "master": "yarn",
     "conf": "spark.a=b",
     "protect": "urls",
+    "require": "Hund",
+    "target_prefix": "Ein",
     "tag": "<bt>",
     "format": "parquet",
     "column": "a",
@@ -30,7 +32,7 @@ VALUES = {  # of every option, one that is not its default
     "length_ratio": 2.5,
     "longest_word": 30,
 } | OTHER_VALUES
-FILES = {"keep": "dog\n", "glossary": "dog\tHund\n"}
+FILES = {"keep": "dog\n", "glossary": "dog\tHund\n", "forbid": "Hund\n"}
 RULE = {"clean": ["--identical"]}  # without one there is nothing to do
 
 

@@ -163,8 +163,7 @@ def test_what_is_asked_in_another_encoding_is_refused_and_not_left_out(name):
 
 def test_phrases_in_another_encoding_are_missing_and_are_in_no_translation():
     inputs = {each.name: np.array([b""], object) for each in INPUTS}
-    for name in ("required", "forbidden"):
-        inputs[name] = np.array([b"\xff\n DOG \nDOG"], object)
+    inputs["required"], inputs["forbidden"] = (np.array([text], object) for text in (b"\xff\n A \nA", b"\xfe DOG\nDOG"))
     inputs["text"] = np.array([b"a dog"], object)
     answer = run_protected(capitals, (UNPLACED, REMAINING), inputs, NONE)
     assert firsts(answer[UNPLACED]) == ["\ufffd"] and firsts(answer[REMAINING]) == ["DOG"]
