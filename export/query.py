@@ -74,6 +74,9 @@ def query(
             from .client.access import Access
             from .client.client import ServingClient
 
+            if search or text.names:  # the client then reads what the model takes
+                import tensorflow_serving.apis.get_model_metadata_pb2  # noqa: F401
+
             access = Access(ca, certificate, key, api_key_file)
             client = ServingClient(url, deadline, rows_per_request, requests_at_once, access=access)
         advice = "export the run again with a larger --extra-length"
