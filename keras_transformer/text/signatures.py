@@ -128,7 +128,11 @@ def candidates_in(lines: Sequence[str], columns: Columns) -> list[Candidates]:
 
 def first_values(defaults: Mapping[str, list]) -> dict[str, Any]:
     """Return the one value of each default of a signature; one of another shape is none that a line could have."""
-    return {name: as_texts(values)[0] for name, values in defaults.items() if isinstance(values, list) and values}
+    return {
+        name: as_texts(values)[0]
+        for name, values in defaults.items()
+        if isinstance(values, list) and len(values) == 1 and not isinstance(values[0], list)
+    }
 
 
 def as_texts(values: Any) -> Any:

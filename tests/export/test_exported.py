@@ -110,6 +110,7 @@ def test_a_sentence_that_is_longer_than_the_export_reads_is_split_as_the_transla
     tell(translator, serving_default=graph)
     if tokenizer_tells:
         tell(translator, tokenize=lambda text: {"truncated": tf.strings.length(text) > longest})
+    asked.clear()
     document = DocumentTranslator(translator.translate, "en", translator.are_too_long).document(text)
     of_lengths = DocumentTranslator(
         lambda lines: [Translation(line.upper(), 0.0, is_cut=None) for line in lines],
