@@ -106,13 +106,6 @@ def test_the_line_for_a_shell_asks_with_the_example_of_the_version(example, text
     assert json.loads(body) == {"instances": [{"text": text}]} and line.endswith("\n")
 
 
-@pytest.mark.release
-def test_a_model_without_options_has_a_line_for_a_shell(echo_folder):
-    with local_server(echo_folder, SERVER) as server:
-        answer = requests.get(f"http://{server.host}:{server.port}/")
-        assert answer.text.startswith("curl -d") and f"{server.port}/v1/models/echo:predict" in answer.text
-
-
 @pytest.fixture(scope="module")
 def served(whole_version, tmp_path_factory):
     """A served model with random weights."""

@@ -133,15 +133,6 @@ def test_an_extra_that_lacks_a_package_is_a_note_with_what_installs_it(without):
     assert "'keras-transformer-mt[hub]'" in found.advice
 
 
-def test_an_extra_is_looked_at_with_the_extras_that_it_names(without):
-    def lacking():
-        return {finding.text.split()[0] for finding in packages.extras() if finding.state == NOTE}
-
-    before = lacking()
-    without(tensorflow_text=None)
-    assert {"serve", "graph"} <= lacking() - before <= {"serve", "graph", "cluster"}
-
-
 def test_an_extra_may_name_extras_that_name_others():
     name = packages.DISTRIBUTION
     requirements = {
@@ -154,23 +145,6 @@ def test_an_extra_may_name_extras_that_name_others():
         }.items()
     }
     assert [requirement.name for requirement in packages.asked_by("all", requirements)] == ["b", "a"]
-
-
-def test_a_tensorflow_that_is_too_old_is_missing(without):
-    without(tensorflow="2.9.0", tensorflow_text=None)
-    assert "tensorflow is 2.9.0, and must be >=2.21" in [finding.text for finding in packages.software()]
-
-
-def test_what_tensorflow_asks_for_on_a_gpu_are_the_packages_of_nvidia_under_its_extra(monkeypatch):
-    asked = ["nvidia-always>=1", "no requirement!!", "nvidia-a>=1; extra == 'and-cuda'", "b; extra == 'and-cuda'"]
-    monkeypatch.setattr(importlib.metadata, "requires", lambda name: asked)
-    assert [requirement.name for requirement in packages.cuda_requirements()] == ["nvidia-a"]
-
-    def not_there(name):
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(importlib.metadata, "requires", not_there)
-    assert list(packages.cuda_requirements()) == []
 
 
 def installed(monkeypatch, number):

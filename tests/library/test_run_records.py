@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from keras_transformer.doctor import folders
-from keras_transformer.doctor.finding import MISSING, NOTE
+from keras_transformer.doctor.finding import MISSING
 from tests.support.findings import states, the_missing
 
 PART = json.dumps({"step": 0, "commit": None, "changes": {}}) + "\n"
@@ -39,14 +39,6 @@ def test_what_is_whole_is_named_in_one_line(run):
     assert set(line.removeprefix("readable: ").split(", ")) == WHOLE.keys() - {"metrics.jsonl"}
 
 
-@pytest.mark.parametrize("name", sorted(WHOLE.keys() - {"metrics.jsonl"}))
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"\x00" * 100], ids=["empty", "other bytes", "zeros"])
-def test_a_file_that_a_full_disk_or_a_lost_power_leaves_is_named_with_what_to_do(run, name, content):
-    (run / name).write_bytes(content)
-    found = the_missing(folders.folder(run))
-    assert name in found.text and "\n" not in found.text and not found.text.endswith(".")
-
-
 @pytest.mark.parametrize(
     ("name", "content", "said", "advice"),
     [
@@ -75,10 +67,3 @@ def test_damage_is_one_line_that_says_what_is_wrong_and_another_what_to_do(run, 
     (run / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     found = the_missing(folders.folder(run))
     assert name in found.text and said in found.text and advice in found.advice
-
-
-def test_half_a_line_of_metrics_is_what_a_killed_training_leaves(run):
-    lines = ['{"step": 1}', "x", "[]", '{"step": 1.5}', '{"st', '{"loss": 3}', '{"step": 4}', "y"]
-    (run / "metrics.jsonl").write_text("\n".join(lines))
-    (found,) = [finding for finding in folders.folder(run) if "metrics.jsonl" in finding.text]
-    assert (found.state, found.text) == (NOTE, "metrics.jsonl has damaged lines: 2, 3, 4, 5, 6 and 1 more")

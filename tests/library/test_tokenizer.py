@@ -190,11 +190,6 @@ def test_too_small_a_vocabulary_names_the_smallest_one(tmp_path):
         train_tokenizer(SENTENCES, tmp_path / "tokenizer.model", 261)
 
 
-def test_training_without_text_is_refused(tmp_path):
-    with pytest.raises(TokenizerError, match="no text"):
-        train_tokenizer(["", ""], tmp_path / "tokenizer.model", 300)
-
-
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
@@ -276,12 +271,6 @@ def test_a_piece_that_is_not_utf_8_is_refused(model_path, tmp_path):
 def test_encoding_needs_no_tensorflow():
     program = "import sys, keras_transformer.pieces.tokenizer; sys.exit('tensorflow' in sys.modules)"
     assert python("-c", program).returncode == 0
-
-
-@pytest.mark.parametrize("half", ["\ud83d", "\ude00"])
-def test_either_half_of_a_surrogate_pair_is_refused_by_its_line(tmp_path, half):
-    with pytest.raises(TokenizerError, match="Sentence 2 has a lone surrogate"):
-        train_tokenizer(["one", f"two {half}"], tmp_path / "tokenizer.model", 300)
 
 
 def test_the_longest_text_of_the_trainer_is_counted_in_characters(tmp_path):
