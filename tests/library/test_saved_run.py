@@ -229,14 +229,6 @@ def test_weights_of_a_larger_model_are_refused(tokenizer, tmp_path):
         kt.load_run(tmp_path)
 
 
-def test_a_truncated_tokenizer_is_refused(random_folder, tmp_path):
-    shutil.copytree(random_folder, tmp_path / "run")
-    tokenizer = tmp_path / "run" / "tokenizer.model"
-    tokenizer.write_bytes(tokenizer.read_bytes()[:-100])
-    with pytest.raises(kt.TokenizerError, match="tokenizer.model"):
-        kt.load_run(tmp_path / "run")
-
-
 def test_truncated_weights_are_refused(random_folder, tmp_path):
     shutil.copytree(random_folder, tmp_path / "run")
     weights = tmp_path / "run" / "model.weights.h5"

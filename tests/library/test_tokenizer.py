@@ -277,16 +277,3 @@ def test_the_longest_text_of_the_trainer_is_counted_in_characters(tmp_path):
     """SentencePiece counts bytes, and drops a longer one without a word."""
     train_tokenizer(["\u4e00\u4e01" * (TRAINING_CHARACTERS // 2)], tmp_path / "tokenizer.model", 264)
     assert {"\u4e00", "\u4e01"} <= set(Tokenizer(tmp_path / "tokenizer.model").pieces())
-
-
-def test_a_model_whose_special_ids_are_exchanged_is_refused(tmp_path):
-    ids = SPECIAL_IDS | {"bos": SPECIAL_IDS["eos"], "eos": SPECIAL_IDS["bos"]}
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(SENTENCES),
-        model_prefix=str(tmp_path / "other"),
-        vocab_size=100,
-        minloglevel=2,
-        **{f"{name}_id": number for name, number in ids.items()},
-    )
-    with pytest.raises(TokenizerError, match="has the special ids"):
-        Tokenizer(tmp_path / "other.model")

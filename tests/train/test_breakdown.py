@@ -6,8 +6,7 @@ import pytest
 
 from keras_transformer.inspection.bleu import RAW_BLEU, raw_bleu, score, tokenised_bleu
 from keras_transformer.inspection.samples import Sample
-from train.config.sources.files import FilesData
-from train.data.corpus import WHOLE_TEXT, CorpusError, Split
+from train.data.corpus import WHOLE_TEXT, Split
 from train.scoring import breakdown
 from train.scoring.breakdown import (
     Breakdown,
@@ -15,7 +14,6 @@ from train.scoring.breakdown import (
     break_down,
     by_frequency,
     by_length,
-    training_splits,
     words_in_training,
     words_of,
 )
@@ -112,15 +110,6 @@ def test_a_long_training_text_is_counted_from_its_beginning_and_named_so(monkeyp
     assert counts == {"a": 2, "b": 1} and text == "the first 2 pairs of the training text"
     monkeypatch.setattr(breakdown, "MOST_PAIRS", 4)
     assert counted_in([split_of("a b", "a", "a", "z")]).text == "the training text (4 pairs)"
-
-
-def test_a_missing_file_of_the_training_text_is_a_corpus_error(tmp_path):
-    (tmp_path / "v.tsv").write_text("a\tb\n", encoding="utf-8")
-    data = FilesData(source="files", train=[str(tmp_path / "t.tsv")], validation=[str(tmp_path / "v.tsv")])
-    with pytest.raises(CorpusError, match="t.tsv"):
-        training_splits(data)
-    (tmp_path / "t.tsv").write_text("a\tb c\n", encoding="utf-8")
-    assert counted_in(training_splits(data)).counts == {"b": 1, "c": 1}
 
 
 # tables

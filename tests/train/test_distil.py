@@ -143,14 +143,6 @@ def test_a_line_is_written_for_each_sentence(files, loaded, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.weights.h5", "output", "reference", "source"]
 
 
-def test_the_file_behind_a_link_is_written(files, loaded, tmp_path):
-    (tmp_path / "far").mkdir()
-    files["output"].symlink_to("far/target")
-    assert distil_command(tmp_path, *options_of(files)).exit_code == 0
-    assert files["output"].is_symlink() and [path.name for path in (tmp_path / "far").iterdir()] == ["target"]
-    assert (tmp_path / "far/target").read_text(encoding="utf-8") == "eins zwei again\nx\n"
-
-
 def test_what_is_near_is_measured_in_the_language_of_the_run(files, loaded, tmp_path):
     config = write_config(tmp_path).read_text("utf-8").replace('"numbers"', '"numbers"\ntarget_language = "zh"')
     (tmp_path / "config.toml").write_text(config, encoding="utf-8")
