@@ -70,7 +70,7 @@ def test_no_logit_depends_on_a_later_token(models, kind):
 def test_every_block_of_the_decoder_has_an_ssru(models):
     for kind, model in models.items():
         blocks = [model.get_layer(f"decoder_block_{number}") for number in (1, 2)]
-        assert all(isinstance(block, SSRUDecoderBlock) and block.norm == KINDS[kind].norm for block in blocks)
+        assert all(isinstance(block, SSRUDecoderBlock) and block.config.norm == KINDS[kind].norm for block in blocks)
         assert not [weight.path for weight in model.weights if "decoder" in weight.path and "self_att" in weight.path]
 
 
