@@ -8,7 +8,7 @@ import types
 import pytest
 
 from cluster.errors import ClusterError
-from cluster.session import ALONE, SETTINGS, SUBMITTED, name_and_value, settings_of, told, try_a_worker
+from cluster.session import SUBMITTED, name_and_value, settings_of, told, try_a_worker
 from tests.support.local_spark import LocalSpark, Parts
 
 
@@ -55,12 +55,6 @@ def modules(monkeypatch):
     }.items():
         monkeypatch.setitem(sys.modules, name.partition(".")[0], types.ModuleType(name.partition(".")[0]))
         monkeypatch.setitem(sys.modules, name, module)
-
-
-def test_what_everybody_may_rely_on_is_set():
-    assert SETTINGS["spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version"] == "2"  # parts stay where they are
-    assert SETTINGS["spark.ui.showConsoleProgress"] == "false" and SETTINGS["spark.app.name"] == "keras-transformer"
-    assert SETTINGS["spark.executorEnv.TF_CPP_MIN_LOG_LEVEL"] == "3" and "spark.master" not in SETTINGS | ALONE
 
 
 @pytest.mark.parametrize("kind", [Py4JError, PySparkException])
@@ -111,12 +105,6 @@ def timers(monkeypatch):
 
     monkeypatch.setattr(threading, "Timer", Timer)
     return timers
-
-
-def test_the_answer_of_a_worker_is_that_of_the_task(timers):
-    assert try_a_worker(LocalSpark(), lambda number: number + 5) == 5
-    [timer] = timers
-    assert (timer.seconds, timer.is_started, timer.is_cancelled) == (120, True, True)
 
 
 @pytest.mark.parametrize(("stages", "is_late"), [([], True), ([None], True), ([0], True), ([0, 1], False)])

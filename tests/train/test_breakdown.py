@@ -115,21 +115,6 @@ def test_a_long_training_text_is_counted_from_its_beginning_and_named_so(monkeyp
 # tables
 
 
-def test_tables_have_a_column_more_for_each_score_of_the_other_translations():
-    counted = WordCounts(COUNTS, "the training text (9 pairs)")
-    mine = break_down(SAMPLES, counted)
-    other = break_down([sample._replace(translation="Satz") for sample in SAMPLES], counted)
-    lengths, frequencies = mine.tables()
-    assert lengths.rows[1][:2] == ("6 to 10", "1") and lengths.rows[1][-1] == "0.83"
-    assert frequencies.rows[0] == ("0", "3", "66.7", "100.0", "80.0", "50.0")
-    assert frequencies.title.endswith("the training text (9 pairs)") and "raw text" in lengths.title
-    both = mine.tables(other)
-    assert [table.heads[-1] for table in both] == ["other chrF", "other F1"]
-    theirs = str(other.lengths[1].bleu), str(other.lengths[1].chrf)
-    assert both[0].rows[1][:5] == lengths.rows[1] and both[0].rows[1][5:] == theirs
-    assert [row[-1] for row in both[1].rows] == ["0.0", "80.0", "0.0", "0.0", "0.0", "0.0"]
-
-
 def test_an_undefined_score_of_a_bin_is_not_a_number():
     found = break_down(SAMPLES[:1], WordCounts(COUNTS, "t"))
     assert found.tables()[0].rows[0][2] == "n/a"

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from benchmarks.speed.soak import add_version
-from benchmarks.speed.soak_questions import contents, verdict
+from benchmarks.speed.soak_questions import verdict
 from benchmarks.speed.soak_table import as_markdown, faults, summary
 
 GOOD = {
@@ -35,17 +35,6 @@ def test_a_fault_is_a_wrong_answer_an_error_another_version_or_another_end(chang
     assert faults(GOOD | changes) == expected
     page = as_markdown(summary(GOOD | changes))
     assert f"Faults: {'; '.join(expected) or 'none'}." in page
-
-
-def test_the_page_tells_latencies_of_each_kind_and_memory_from_a_third_on():
-    numbers = summary(GOOD)
-    assert {kind: answers["count"] for kind, answers in numbers["answers"].items()} == {"gRPC": 1, "plain": 2}
-    page = as_markdown(numbers).splitlines()
-    assert "| memory at the start (MiB) | 100 |" in page
-    assert "| memory from a third on, least to most (MiB) | 200 to 300 |" in page
-    assert "| new versions, and damaged ones | 1, 1 |" in page
-    assert "| connections of clients that died | 7 |" in page
-    assert [part["at"] for part in numbers["over_time"]] == [2.5, 57.5]
 
 
 CONTENT = b"a graph of some bytes"
@@ -93,13 +82,3 @@ def test_scores_of_several_translations_are_compared_one_by_one():
     assert verdict(known, known) == "right"
     assert verdict(known | {"scores": [[-2.0, -1.0]]}, known) == "wrong"
     assert verdict(known | {"counts": [1]}, known) == "tie"
-
-
-def test_every_sentence_is_asked_and_every_kind_of_question():
-    sentences = [f"sentence {number}" for number in range(50)]
-    asked = contents(sentences)
-    assert [content["inputs"]["text"] for kind, _, content in asked if kind == "plain"] == [
-        [each] for each in sentences
-    ]
-    assert {kind for kind, *_ in asked} == {"plain", "options", "explain", "paragraphs"}
-    assert {group for kind, group, _ in asked if kind == "options"} >= {"['alignments']", "['target_prefix']"}
