@@ -1,13 +1,12 @@
 """The page as a file, and with a server that is made up: what is drawn is what the data say."""
 
-import itertools
 import math
 
 import pytest
 
 from keras_transformer.page import content_security_policy, page
 from tests.support.browser import DESK, PHONE, SCHEMES, data_in, violations, visit
-from tests.support.explanations import DATA, HEADS, LAYERS, SOURCE, TARGET, explanation, rows_of, written
+from tests.support.explanations import DATA, HEADS, SOURCE, TARGET, explanation, rows_of, written
 
 HOST = "http://page.test"  # no such server: every request is answered by a test
 
@@ -109,39 +108,6 @@ def test_pointer_and_arrow_keys_show_the_same_number_in_the_heat_map(file):
         assert f"{sum(head[row][column] for head in weights) / HEADS:.3f}" in readout.inner_text()
     file.keyboard.press("ArrowUp")  # there is nothing above
     assert cell(file, 0, 0).evaluate("one => one === document.activeElement")
-
-
-@pytest.mark.parametrize(
-    ("kind", "rows", "columns"), [("memory", TARGET, SOURCE), ("encoder", SOURCE, SOURCE), ("decoder", TARGET, TARGET)]
-)
-def test_kind_layer_and_head_choose_the_map(file, kind, rows, columns):
-    file.select_option("#attention-kind", kind)
-    assert file.locator(".heat tbody th").all_inner_texts() == spoken(rows)
-    assert file.locator(".heat thead th").all_inner_texts() == spoken(columns)
-    for layer, head in itertools.product(range(LAYERS), range(HEADS)):
-        file.select_option("#attention-layer", str(layer))
-        file.select_option("#attention-head", str(head))
-        names = file.locator(".heat td[aria-label]").evaluate_all("all => all.map(one => one.ariaLabel)")
-        weights = explanation()["attention"][kind][layer][head]
-        assert [name.split(": ")[1] for name in names] == [f"{weight:.3f}" for row in weights for weight in row]
-
-
-def test_the_tree_has_the_nodes_of_the_beam_and_the_best_path_is_the_best_translation(file):
-    beam = explanation()["beam"]
-    file.select_option("#beam-dropped", "Infinity")
-    ends = [node for node in beam if node["slot"] >= 0 and node["piece"] == "</s>"]
-    assert file.locator("#beam-tree .node.dropped").count() == sum(node["slot"] < 0 for node in beam)
-    assert file.locator("#beam-tree .node.finished").count() == len(ends)
-    assert file.locator("#beam-tree .node.kept").count() == sum(node["slot"] >= 0 for node in beam) - len(ends)
-    assert file.locator("#beam-tree .branch").count() == len(beam)
-    names = file.locator("#beam-tree .node.best").evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
-    assert [name.split(",")[0] for name in names] == spoken(TARGET)
-    file.locator("#beam-tree .node.best").last.focus()
-    assert "Ein Hund läuft" in file.locator("#beam-readout").inner_text()
-    file.keyboard.press("ArrowLeft")
-    assert "Ein Hund läuft" in file.locator("#beam-readout").inner_text()
-    file.keyboard.press("ArrowLeft")
-    assert file.locator("#beam-readout .text").inner_text() == "Ein Hund"
 
 
 def test_html_is_shown_as_text(browser, tmp_path):

@@ -174,16 +174,6 @@ def test_whole_files_are_drawn_by_the_seed_alike_from_a_folder_and_from_a_zip(se
     assert len({tuple(pairs) for pairs in others}) > 1
 
 
-def test_single_trees_are_drawn_from_one_file(tmp_path):
-    path = tmp_path / "all.txt"  # a file that is named itself may have any name
-    path.write_text("".join(FLIES.replace("time", f"word{number}") for number in range(20)))
-    corpus = load_corpus(treebank(path, division="trees", validation_share=0.1, test_share=0.25))
-    assert [len(split.trees) for split in (corpus.train, corpus.validation, corpus.test)] == [13, 2, 5]
-    assert len({tree.words for split in (corpus.train, corpus.validation, corpus.test) for tree in split.trees}) == 20
-    with pytest.raises(CorpusError, match='has 1. Set data.division = "trees"'):
-        load_corpus(treebank(path))
-
-
 def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad.zip").write_bytes(b"PK no zip")
