@@ -7,8 +7,6 @@ from keras import ops
 from keras_transformer.layers.gather import rows_at
 from keras_transformer.search.scores import NEVER
 
-Rules = dict[str, Any]  # what each sentence asks of the search, by name: see `rules.py`
-
 
 class DecoderState(Protocol):
     """What a decoder remembers of K hypotheses per sentence: a named tuple whose leaves begin with B."""
@@ -24,6 +22,21 @@ class DecoderState(Protocol):
 
     def log_coverage(self) -> Any:
         """Return `log_coverage` of each hypothesis, float32 (B, K), if attention is counted."""
+
+
+class Decoder(Protocol):
+    """A model as a search sees it: a function of (state, token)."""
+
+    config: Any  # a BaseModelConfig
+
+    def step_weights(self) -> Any:
+        """Return what all steps of a search read, computed once."""
+
+    def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> DecoderState:
+        """Run the encoder: source_ids int (B, S). Return the state before the first step, of K hypotheses each."""
+
+    def step(self, weights: Any, state: Any, tokens, position, has_room: bool = False) -> tuple[Any, Any]:
+        """Feed tokens, int (B, K), at `position`, int (). Return logits (B * K, V) and the next state."""
 
 
 class Hypotheses(NamedTuple):
@@ -46,7 +59,7 @@ class BeamState(NamedTuple):
     log_probs: Any  # float32 (B, K): of live hypotheses; NEVER in an empty slot
     is_cut: Any  # bool (B, K): the last token is EOS, and the model would have continued
     free: Any  # int32 (B,): slots that no finished hypothesis has taken yet
-    rules: Rules
+    rules: Any  # Rules of search/rules/table.py
     finished: Hypotheses
     decoder: Any  # a DecoderState
 
