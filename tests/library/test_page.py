@@ -6,7 +6,7 @@ import pytest
 
 from keras_transformer.page import content_security_policy, page
 from tests.support.browser import DESK, PHONE, SCHEMES, data_in, violations, visit
-from tests.support.explanations import DATA, HEADS, SOURCE, TARGET, explanation, rows_of, written
+from tests.support.explanations import DATA, TARGET, explanation, rows_of, written
 
 HOST = "http://page.test"  # no such server: every request is answered by a test
 
@@ -74,40 +74,6 @@ def test_tokens_show_their_probabilities_at_once_and_exactly_on_demand(file):
     file.keyboard.press("Home")
     file.keyboard.press("ArrowRight")
     assert "Hund" in file.locator("#tokens-readout").inner_text()
-
-
-def test_an_alternative_that_is_chosen_by_the_keyboard_shows_its_tokens(file):
-    file.locator(".alternative input").first.focus()
-    file.keyboard.press("ArrowDown")
-    assert file.locator(".token .piece").all_inner_texts() == ["Der", "Hund", "end"]
-    shown = file.locator(".alternative").nth(1).inner_text()
-    assert "Der Hund cut at its limit \u00b7 the required phrases do not fit" in shown and "confidence 0.21" in shown
-
-
-def cell(opened, row, column):
-    return opened.locator(".heat tbody tr").nth(row).locator("td").nth(column)
-
-
-def test_pointer_and_arrow_keys_show_the_same_number_in_the_heat_map(file):
-    weights = explanation()["attention"]["memory"][1]  # the last layer but one is shown first, in the mean of heads
-    readout = file.locator("#attention-readout")
-    cell(file, 0, 0).focus()
-    for row in range(len(TARGET)):
-        for column in {row, len(SOURCE) - 1}:
-            cell(file, row, column).hover()
-            by_pointer = readout.inner_text()
-            mean = sum(head[row][column] for head in weights) / HEADS
-            words = [*spoken([TARGET[row]]), "attends", "to", *spoken([SOURCE[column]]), f"{mean:.3f}"]
-            assert by_pointer.split() == words
-            cell(file, row, column).focus()
-            assert readout.inner_text() == by_pointer
-    cell(file, 0, 0).focus()
-    keys = "ArrowDown ArrowRight ArrowRight ArrowUp ArrowLeft End Home".split()
-    for key, (row, column) in zip(keys, ((1, 0), (1, 1), (1, 2), (0, 2), (0, 1), (0, 4), (0, 0)), strict=True):
-        file.keyboard.press(key)
-        assert f"{sum(head[row][column] for head in weights) / HEADS:.3f}" in readout.inner_text()
-    file.keyboard.press("ArrowUp")  # there is nothing above
-    assert cell(file, 0, 0).evaluate("one => one === document.activeElement")
 
 
 def test_html_is_shown_as_text(browser, tmp_path):

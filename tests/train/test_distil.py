@@ -80,23 +80,6 @@ def test_sentences_stay_in_their_order_however_many_are_translated_at_once(at_on
     assert re.match("the nearest translations: BLEU 100.00.*, 5 of them the reference; ", caplog.messages[-1])
 
 
-@pytest.mark.parametrize("stopped_at", [1, 3, 5])
-def test_a_command_that_was_stopped_goes_on_where_it_was(stopped_at, tmp_path):
-    pairs, asked = [(f"source {n}", f"one two three {n}") for n in range(5)], []
-
-    def candidates_of(lines, first_line):
-        if first_line == stopped_at:
-            raise KeyboardInterrupt
-        asked.append(first_line)
-        return candidates_for(lines)
-
-    with pytest.raises(KeyboardInterrupt):
-        distil(pairs, candidates_of, 2, Unfinished(tmp_path / "output", {"beam_size": 2}))
-    stopped_at = None
-    found = distil(pairs, candidates_of, 2, Unfinished(tmp_path / "output", {"beam_size": 2}))
-    assert found == [reference for _, reference in pairs] and asked == [1, 3, 5]
-
-
 def test_chosen_translations_that_were_cut_are_counted_those_before_a_stop_too(tmp_path, caplog):
     pairs, path = [(f"source {n}", f"one two three {n}") for n in range(4)], tmp_path / "output"
     work = Unfinished(path, {})

@@ -12,7 +12,7 @@ from benchmarks.paper import table3
 from benchmarks.recipes import ablation
 from benchmarks.trials import training
 from benchmarks.trials.outcome import Trial, read_outcome
-from benchmarks.trials.training import TRANSLATIONS, selected, train_all, trained
+from benchmarks.trials.training import TRANSLATIONS, train_all, trained
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.runs.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
@@ -108,13 +108,6 @@ def test_what_training_would_refuse_is_refused_before_the_first_trial(commands, 
         with pytest.raises(error):
             train_all([Trial("whole", config), trial], None, tmp_path / "runs", tmp_path / "kept")
         assert commands == []
-
-
-def test_only_takes_the_trials_that_it_names():
-    trials = [Trial("a", pathlib.Path()), Trial("b", pathlib.Path())]
-    assert selected(trials, None) == trials and selected(trials, "b") == trials[1:]
-    with pytest.raises(BenchmarkError, match=r"'c'.*a, b"):
-        selected(trials, "a,c")
 
 
 def of_selection(tmp_path):
