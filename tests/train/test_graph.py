@@ -6,12 +6,12 @@ import types
 import pytest
 import tensorflow as tf
 from tensorboard.util.tensor_util import make_ndarray
-from train.loop.profile import ProfileSteps
 
 from keras_transformer.model import Transformer
 from tests.support.events import read_added
 from tests.support.training import TINY, fit_in, reusable
 from train.config.training import RowLengths
+from train.loop.fit import ProfileSteps
 from train.loop.graph import graph_summary
 from train.loop.progress import Progress
 
