@@ -17,10 +17,15 @@ def rows_at(items, numbers):
 
 
 def at_columns(values, columns):
-    """Return what each row has at these columns: values (N, V), columns int32 (N, k) -> (N, k).
+    """Return what each row has at these columns: values (N, V, ...), columns int32 (N, k) -> (N, k, ...).
 
-    It takes no more memory than it returns, which an array of (N, k, V) comparisons would.
+    It takes no more memory than it returns, which an array of (N, k, V) comparisons would. On TensorFlow it is one
+    operation.
     """
-    rows, width = ops.shape(values)
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        return tf.gather(values, columns, axis=1, batch_dims=1)
+    rows, width, *rest = ops.shape(values)
     first = ops.expand_dims(ops.arange(rows) * width, 1)
-    return rows_at(ops.reshape(values, (-1,)), columns + first)
+    return rows_at(ops.reshape(values, (rows * width, *rest)), columns + first)

@@ -16,8 +16,11 @@ from keras_transformer.search.state import (
     DecoderState,
     Hypotheses,
     Rules,
+    coverage_of,
+    gather_hypotheses,
+    gather_sentences,
     is_searching,
-    select_hypotheses,
+    with_room,
 )
 
 ROOM = 8  # positions that a search of static shapes makes room for at first
@@ -113,7 +116,7 @@ def search_in_rooms(advance: Callable, state: BeamState, max_length: int) -> Hyp
 def searched_in_room(advance: Callable, state: BeamState, room: int) -> BeamState:
     """Return the state with room for `room` positions, after as many steps, or after the last search has ended."""
     positions = room - state.ids.shape[2]
-    state = longer(state, positions)._replace(decoder=state.decoder.longer(positions))
+    state = longer(state, positions)._replace(decoder=with_room(state.decoder, positions))
 
     def has_room(*state):
         state = BeamState(*state)
@@ -190,20 +193,10 @@ def of_length(ids, length):
 def of_sentences(state: BeamState, rows) -> BeamState:
     """Return the state of the sentences in `rows` alone, int (any number,)."""
 
-    def chosen(leaf):
-        return rows_at(leaf, rows)
-
-    return BeamState(
-        position=state.position,
-        tokens=chosen(state.tokens),
-        ids=chosen(state.ids),
-        log_probs=chosen(state.log_probs),
-        is_cut=chosen(state.is_cut),
-        free=chosen(state.free),
-        rules={name: rule if name in OF_ALL else chosen(rule) for name, rule in state.rules.items()},
-        finished=Hypotheses(*map(chosen, state.finished)),
-        decoder=state.decoder.of_sentences(rows),
-    )
+    of_all = {name: rule for name, rule in state.rules.items() if name in OF_ALL}
+    of_each = {name: rule for name, rule in state.rules.items() if name not in OF_ALL}
+    chosen = gather_sentences(state._replace(position=(), rules=of_each), rows)
+    return chosen._replace(position=state.position, rules=chosen.rules | of_all)
 
 
 def one_step(step: Callable, state: BeamState, options: SearchOptions, has_room: bool) -> BeamState:
@@ -245,7 +238,7 @@ def continued(state: BeamState, candidates: Candidates, is_cut) -> BeamState:
     `is_cut`: which hypotheses their limit ends now, bool (B, K), of `is_cut_now`.
     """
     beam_size, length = state.log_probs.shape[1], ops.shape(state.ids)[2]
-    ids = select_hypotheses(state.ids, candidates.parents)
+    ids = at_columns(state.ids, candidates.parents)
     is_here = ops.arange(length) == state.position  # (T,)
     has_slot = ops.expand_dims(ops.arange(beam_size), 0) < ops.expand_dims(state.free, 1)
     if "temperatures" in state.rules:  # a hypothesis that draws continues in its own slot
@@ -257,7 +250,7 @@ def continued(state: BeamState, candidates: Candidates, is_cut) -> BeamState:
         ids=ops.where(is_here, ops.expand_dims(candidates.tokens, 2), ids),
         log_probs=ops.where(is_live, candidates.log_probs, NEVER),
         is_cut=at_columns(is_cut, candidates.parents),
-        decoder=state.decoder.of_parents(candidates.parents),
+        decoder=gather_hypotheses(state.decoder, candidates.parents),
     )
 
 
@@ -271,7 +264,7 @@ def without_ended(state: BeamState, alpha, options: SearchOptions) -> BeamState:
     penalty = length_penalty(state.position, alpha, options.length_normalization)
     scores = state.log_probs / ops.reshape(penalty, (-1, 1))
     if options.coverage_penalty:
-        scores += options.coverage_penalty * state.decoder.log_coverage()
+        scores += options.coverage_penalty * coverage_of(state.decoder)
     ended = ops.where(is_end, scores, NEVER)
     scores, chosen = ops.top_k(ops.concatenate([state.finished.scores, ended], axis=1), beam_size)
     chosen = ops.cast(chosen, "int32")
@@ -280,5 +273,5 @@ def without_ended(state: BeamState, alpha, options: SearchOptions) -> BeamState:
     return state._replace(
         log_probs=ops.where(is_end, NEVER, state.log_probs),
         free=state.free - ops.sum(ops.cast(is_end, "int32"), axis=1),
-        finished=Hypotheses(select_hypotheses(ids, chosen), scores, at_columns(is_cut, chosen)),
+        finished=Hypotheses(at_columns(ids, chosen), scores, at_columns(is_cut, chosen)),
     )
