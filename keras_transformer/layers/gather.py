@@ -4,16 +4,17 @@ import keras
 from keras import ops
 
 
-def rows_at(items, numbers):
+def rows_at(items, numbers, axis: int = 0):
     """Return the rows of `items` (N, ...) with these numbers, int (any shape) from 0 to N - 1: (any shape, ...).
 
-    On TensorFlow `ops.take` allows negative numbers, which takes six operations more each time.
+    Or what has these numbers on another axis: (B, N, ...) -> (B, any shape, ...) on axis 1. On TensorFlow `ops.take`
+    allows negative numbers, which takes six operations more each time.
     """
     if keras.backend.backend() != "tensorflow":
-        return ops.take(items, numbers, axis=0)
+        return ops.take(items, numbers, axis=axis)
     import tensorflow as tf
 
-    return tf.gather(items, numbers)
+    return tf.gather(items, numbers, axis=axis)
 
 
 def at_columns(values, columns):

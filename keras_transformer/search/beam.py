@@ -176,11 +176,9 @@ def of_changing_shapes(state: BeamState):
 
 def longer(state: BeamState, positions: int) -> BeamState:
     """Return the state with room for `positions` more tokens."""
-    more = ops.full((*ops.shape(state.log_probs), positions), PAD, dtype="int32")
-    return state._replace(
-        ids=ops.concatenate([state.ids, more], axis=2),
-        finished=state.finished._replace(ids=ops.concatenate([state.finished.ids, more], axis=2)),
-    )
+    room = ((0, 0), (0, 0), (0, positions))
+    finished = state.finished._replace(ids=ops.pad(state.finished.ids, room, constant_values=PAD))
+    return state._replace(ids=ops.pad(state.ids, room, constant_values=PAD), finished=finished)
 
 
 def of_length(ids, length):

@@ -23,7 +23,7 @@ from keras_transformer.search.incremental_attention import (
     step_of_self_attention,
 )
 from keras_transformer.search.incremental_ssru import JoinedGate, joined_gate, step_of_ssru
-from keras_transformer.search.state import PerSentence
+from keras_transformer.search.state import PerSentence, gather_sentences
 
 
 class Entries(NamedTuple):
@@ -35,6 +35,7 @@ class Entries(NamedTuple):
 
     caches: PerSentence  # of a Cache per block
     bias: Any  # float32 (B, K, E): 0 if the entry belongs to the past of the hypothesis, MASKED_SCORE if not
+    own: PerSentence  # of float32 (B, K, K): the bias of the entries of one position, of which each has its own
 
     @classmethod
     def before_all(cls, config: TransformerConfig, sentences: Any, hypotheses: int, dtype: Any) -> "Entries":
@@ -44,7 +45,9 @@ class Entries(NamedTuple):
             return ops.zeros((sentences, config.num_heads, 0, width), dtype)
 
         caches = tuple(Cache(no_entries(config.d_k), no_entries(config.d_v)) for _ in range(config.decoder_layers))
-        return cls(PerSentence(caches), ops.zeros((sentences, hypotheses, 0), "float32"))
+        own = bias_of_mask(ops.expand_dims(ops.eye(hypotheses, dtype="bool"), 0))[:, 0]
+        own = ops.broadcast_to(own, (sentences, hypotheses, hypotheses))
+        return cls(PerSentence(caches), ops.zeros((sentences, hypotheses, 0), "float32"), PerSentence(own))
 
     @staticmethod
     def projection_of(block: DecoderBlock) -> JoinedProjection:
@@ -61,9 +64,7 @@ class Entries(NamedTuple):
         The function takes a block, its `projection_of`, states (B * K, d_model) and one of `of_blocks`, and returns new
         states and the cache with E' entries. With `has_room`, the entries of `position` int () take their room.
         """
-        sentences, hypotheses = ops.shape(self.bias)[0], self.bias.shape[1]
-        own = bias_of_mask(ops.expand_dims(ops.eye(hypotheses, dtype="bool"), 0))[:, 0]
-        own = ops.broadcast_to(own, (sentences, hypotheses, hypotheses))
+        own, hypotheses = self.own.shared, self.bias.shape[1]
         if has_room:
             bias = ops.slice_update(self.bias, (0, 0, position * hypotheses), own)
         else:
@@ -95,7 +96,8 @@ class Entries(NamedTuple):
         def needed_of(array):
             return rows_at(ops.reshape(array, (-1, array.shape[3])), head_places)
 
-        return Entries(keras.tree.map_structure(needed_of, self.caches), ops.swapaxes(bias, 1, 2))
+        caches = keras.tree.map_structure(needed_of, self.caches)
+        return Entries(caches, ops.swapaxes(bias, 1, 2), gather_sentences(self.own, rows))
 
     def longer(self, positions: int) -> "Entries":
         """Return the past with room for the entries of `positions` more positions, which belong to no past yet."""
@@ -106,7 +108,7 @@ class Entries(NamedTuple):
             return ops.pad(array, ((0, 0), (0, 0), (0, entries), (0, 0)))
 
         bias = ops.pad(self.bias, ((0, 0), (0, 0), (0, entries)), constant_values=MASKED_SCORE)
-        return Entries(keras.tree.map_structure(with_room, self.caches), bias)
+        return self._replace(caches=keras.tree.map_structure(with_room, self.caches), bias=bias)
 
 
 def append(entries, new):

@@ -1,5 +1,6 @@
 """Which tokens may continue the hypotheses of a sentence, and which of them are best."""
 
+import numpy as np
 from keras import ops
 
 from keras_transformer.ground.tokens import EOS, PAD, SPECIAL
@@ -16,6 +17,7 @@ from keras_transformer.search.rules.table import (
     forced_tokens,
     is_changing,
     is_drawing,
+    of_each,
 )
 from keras_transformer.search.scores import NEVER, log_normaliser
 from keras_transformer.search.state import BeamState, Candidates, Rules
@@ -62,22 +64,28 @@ def best_by_logits(state: BeamState, logits) -> Candidates:
     is_allowed = tokens > max(SPECIAL)
     if placeholders:
         is_allowed = ops.logical_and(is_allowed, ops.logical_not(is_placeholder(tokens, rules)))
+
+    def by_sentence(of_hypotheses):  # (B * K, N) -> (B, K, N)
+        return ops.reshape(of_hypotheses, (-1, beam_size, of_hypotheses.shape[1]))
+
+    best_logits, tokens, log_normalisers, is_allowed = map(
+        by_sentence, (best_logits, tokens, log_normalisers, is_allowed)
+    )
     if "min_lengths" in rules:
-        is_too_early = of_hypotheses(state.position + 1 < rules["min_lengths"], beam_size)
+        is_too_early = of_each(state.position + 1 < rules["min_lengths"])
         is_allowed = ops.logical_and(is_allowed, ops.logical_not(ops.logical_and(is_too_early, tokens == EOS)))
-    forced = of_hypotheses(forced_tokens(state), beam_size)
+    forced = of_each(forced_tokens(state))
     is_forced = forced != PAD
     if "prefixes" in rules:
-        forced_logits = ops.take_along_axis(logits, forced, axis=1)
+        forced_logits = by_sentence(at_columns(logits, ops.repeat(forced[:, 0], beam_size, axis=0)))
     else:
-        forced_logits = logits[:, EOS : EOS + 1]  # no other token is ever forced
-    is_first = ops.expand_dims(ops.arange(per_hypothesis) == 0, 0)
-    is_allowed = ops.where(is_forced, is_first, is_allowed)
+        forced_logits = by_sentence(logits[:, EOS : EOS + 1])  # no other token is ever forced
+    is_allowed = ops.where(is_forced, np.arange(per_hypothesis) == 0, is_allowed)
     best_logits = ops.where(is_forced, forced_logits, best_logits)
     tokens = ops.where(is_forced, forced, tokens)
     # What is forbidden must stay below everything allowed, even after a hypothesis of low probability.
     log_probs = ops.where(is_allowed, best_logits - log_normalisers, NEVER)
-    return best_of_siblings(ops.reshape(state.log_probs, (-1, 1)) + log_probs, tokens, state)
+    return best_of_siblings(ops.expand_dims(state.log_probs, 2) + log_probs, tokens, state)
 
 
 def at_most_all(count: int, logits) -> int:
@@ -90,7 +98,8 @@ def best_by_rules(state: BeamState, logits) -> Candidates:
     beam_size = state.log_probs.shape[1]
     log_probs = changed_log_probs(state, logits)
     totals = ops.reshape(ops.expand_dims(state.log_probs, 2) + log_probs, (-1, ops.shape(logits)[-1]))
-    candidates = best_of_siblings(*selected(totals, at_most_all(beam_size, logits)), state)
+    best, tokens = selected(totals, at_most_all(beam_size, logits))
+    candidates = best_of_siblings(ops.reshape(best, (-1, beam_size, best.shape[1])), tokens, state)
     if "required" in state.rules:
         candidates = with_banks(candidates, state, logits, log_probs)
     if "temperatures" not in state.rules:
@@ -119,28 +128,23 @@ def best_of_siblings(log_probs, tokens, state: BeamState) -> Candidates:
 
     A sibling penalty decides which are selected and in which order; their log-probabilities are without it.
 
-    Shapes: log_probs of whole hypotheses float32 (B * K, N), best first; tokens int32 (B * K, N).
+    Shapes: log_probs of whole hypotheses float32 (B, K, N), best first; tokens int32 (B, K, N) or (B * K, N).
     """
-    beam_size, siblings = state.log_probs.shape[1], tokens.shape[1]
+    _, beam_size, siblings = log_probs.shape
     per_sentence = (-1, beam_size * siblings)
-    log_probs, ranked = ops.reshape(log_probs, per_sentence), penalised(log_probs, state.rules, beam_size)
+    log_probs, ranked = ops.reshape(log_probs, per_sentence), penalised(log_probs, state.rules)
     best, chosen = selected(ops.reshape(ranked, per_sentence), beam_size)  # (B, K)
     log_probs = at_columns(log_probs, chosen) if "sibling_penalties" in state.rules else best
     return Candidates(log_probs, chosen // siblings, at_columns(ops.reshape(tokens, per_sentence), chosen))
 
 
-def penalised(log_probs, rules: Rules, beam_size: int):
+def penalised(log_probs, rules: Rules):
     """Return log P - gamma (rank - 1), with the rank of a continuation among its siblings (Li et al. 2016).
 
-    Shapes: log_probs float32 (B * K, N), best first; the same is returned.
+    Shapes: log_probs float32 (B, K, N), best first; the same is returned.
     """
     if "sibling_penalties" not in rules:
         return log_probs
     is_possible = ops.cast(log_probs > NEVER / 2, "float32")
-    better = ops.cumsum(is_possible, axis=1) - is_possible
-    return log_probs - of_hypotheses(rules["sibling_penalties"], beam_size) * better
-
-
-def of_hypotheses(rule, beam_size: int):
-    """(B,) -> (B * K, 1)"""
-    return ops.expand_dims(ops.repeat(rule, beam_size, axis=0), 1)
+    better = ops.cumsum(is_possible, axis=2) - is_possible
+    return log_probs - of_each(rules["sibling_penalties"]) * better

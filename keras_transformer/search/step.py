@@ -13,8 +13,8 @@ from keras_transformer.masks import segment_mask
 from keras_transformer.model import Transformer, encoder, target_layers
 from keras_transformer.search.cache import PASTS, Averages, Entries
 from keras_transformer.search.incremental_attention import (
+    Cache,
     JoinedProjection,
-    ProjectedMemory,
     bias_of_mask,
     project_memory,
     step_of_memory_attention,
@@ -24,11 +24,18 @@ from keras_transformer.search.state import AttendedSource, PerSentence
 
 
 class TransformerState(NamedTuple):
-    """What the decoder remembers of K hypotheses per sentence. Every leaf begins with B."""
+    """What the decoder remembers of K hypotheses per sentence."""
 
     past: Entries | Averages  # what the blocks know of earlier positions
-    memories: PerSentence  # of a ProjectedMemory per block
+    memory: PerSentence  # of a SourceMemory
     attended: AttendedSource | tuple[()] = ()  # nothing if no score needs it
+
+
+class SourceMemory(NamedTuple):
+    """What the blocks attend to in the encoder's output, computed once per sentence."""
+
+    of_blocks: tuple[Cache, ...]
+    bias: Any  # float32 (B, 1, 1, S): `bias_of_mask` of the real source positions
 
 
 class StepWeights(NamedTuple):
@@ -85,17 +92,17 @@ class IncrementalDecoder:
         bias = bias_of_mask(segment_mask(ops.ones_like(segments[:, :1]), segments))  # (B, 1, S)
         has_source = ops.reshape(ops.cast(ops.any(segments != 0, axis=1), memory.dtype), (-1, 1, 1, 1))
 
-        def projected(block: MemoryBlock) -> ProjectedMemory:
+        def projected(block: MemoryBlock) -> Cache:
             keys, values = project_memory(block.memory_attention, memory)
-            return ProjectedMemory(keys, values * has_source, bias)
+            return Cache(keys, values * has_source)
 
-        memories = PerSentence(tuple(map(projected, self.blocks)))
+        of_source = PerSentence(SourceMemory(tuple(map(projected, self.blocks)), bias))
         sentences, length = ops.shape(source_ids)
         past = self.past.before_all(self.config, sentences, hypotheses, memory.dtype)
         if not counts_attention:
-            return TransformerState(past, memories)
+            return TransformerState(past, of_source)
         is_source = PerSentence(ops.expand_dims(segments != 0, 1))
-        return TransformerState(past, memories, AttendedSource(ops.zeros((sentences, hypotheses, length)), is_source))
+        return TransformerState(past, of_source, AttendedSource(ops.zeros((sentences, hypotheses, length)), is_source))
 
     def step(self, weights: StepWeights, state: TransformerState, tokens, position, has_room: bool = False):
         """Feed one token per hypothesis: tokens int (B, K) at `position` int (). Return logits and the new state.
@@ -104,13 +111,14 @@ class IncrementalDecoder:
         b * K + k.
         """
         states = self.positions(self.embedding(ops.reshape(tokens, (-1,))), ops.reshape(position, (1,)))
-        past, read = state.past.reader(position, has_room)
+        past, attend = state.past.reader(position, has_room)
         of_blocks = []
+        memories, bias = state.memory.shared
         for block, projection, of_block, memory in zip(
-            self.blocks, weights.projections, state.past.of_blocks(), state.memories.shared, strict=True
+            self.blocks, weights.projections, state.past.of_blocks(), memories, strict=True
         ):
-            states, of_block = read(block, projection, states, of_block)
-            states, attention = step_of_memory_attention(block, states, memory, hypotheses=tokens.shape[1])
+            states, of_block = attend(block, projection, states, of_block)
+            states, attention = step_of_memory_attention(block, states, memory, bias, hypotheses=tokens.shape[1])
             states = block.feed(states)
             of_blocks.append(of_block)
         if self.last_norm is not None:

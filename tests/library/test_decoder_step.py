@@ -1,5 +1,6 @@
 """Decoding one position at a time gives the same logits as the whole Transformer."""
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -126,9 +127,9 @@ def test_a_step_adds_an_entry_per_hypothesis_and_the_memory_has_one_row_per_sent
         tokens = target_ids()[:, position].reshape(-1, HYPOTHESES)
         _, state = decoder.step(decoder.step_weights(), state, tokens, position)
     shape = (len(SOURCES), LIVELY.num_heads, 2 * HYPOTHESES, LIVELY.d_k)
-    assert len(state.memories.shared) == len(state.past.caches.shared) == LIVELY.decoder_layers
+    assert len(state.memory.shared.of_blocks) == len(state.past.caches.shared) == LIVELY.decoder_layers
     assert {tuple(leaf.shape) for cache in state.past.caches.shared for leaf in cache} == {shape}
-    assert {len(leaf) for memory in state.memories.shared for leaf in memory} == {len(SOURCES)}
+    assert {len(leaf) for leaf in keras.tree.flatten(state.memory)} == {len(SOURCES)}
     assert ((as_numpy(state.past.bias) == 0) == np.tile(np.eye(HYPOTHESES), (len(SOURCES), 1, 2))).all()
 
 
