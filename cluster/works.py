@@ -39,7 +39,7 @@ class Translate:
     """A text to its translation, as `keras-transformer translate-export` does; with `inputs`, as they say.
 
     tag: is put before each translation, with a space. protection: what must come through. confidence: whether there is
-    a column of it, for an export of a calibrated run. Raises ClusterError for soft terms.
+    a column of it, for an export of a calibrated run.
     """
 
     inputs: Inputs = ()
@@ -47,13 +47,6 @@ class Translate:
     protection: Protection = dataclasses.field(default_factory=Protection)
     confidence: bool = False
     example = ("",)
-
-    def __post_init__(self):
-        if self.protection.glossary.has_soft:
-            raise ClusterError(
-                "The glossary has terms with the flag soft, which no model on a cluster is shown: leave out the flag, "
-                "or use `keras-transformer translate`."
-            )
 
     @property
     def outputs(self) -> dict[str, str]:

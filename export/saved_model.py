@@ -14,7 +14,7 @@ from keras_transformer.runs.confidence import calibration_of
 from keras_transformer.runs.run_folder import RunFolder
 
 from .job import ExportJob
-from .versions import INFERENCE, LITERT, ExportError, publish, refuse_version, unfinished_version
+from .versions import LITERT, ExportError, publish, refuse_version, unfinished_version
 
 log = logging.getLogger("export")
 
@@ -91,8 +91,6 @@ class SavedModel:
             )
         with signals_raise(), unfinished_version(job.folder) as unfinished:
             write_saved_model(graph, tokenizer, unfinished, tuple(self.signatures or ()))
-            if (inference := RunFolder(job.run).inference()).terms:
-                inference.save(unfinished / INFERENCE)
             refuse_xla(unfinished)
             if self.litert:
                 write_model(transformer, translator, unfinished / LITERT, job.folder.name, None)

@@ -18,7 +18,6 @@ from keras_transformer.text.placing import alignment_of
 from keras_transformer.text.protected import Abilities, ProtectedLine
 from keras_transformer.text.required import has_phrase
 from keras_transformer.text.spans import KINDS, Protection
-from keras_transformer.text.terms import check_soft
 
 from ..graph.request import FORBIDDEN, REQUIRED, TEXT, Input
 from .errors import invalid
@@ -90,8 +89,7 @@ def run_protected(compute: Compute, outputs: tuple[str, ...], inputs: Arrays, ab
     """Return the outputs of a batch of lines, with every span of each.
 
     compute: from names of outputs, and the inputs of the graph, to these outputs. In `pieces`, scores and `alignments`
-    is what the model wrote. Raises RequestError for a kind or a term that makes no sense, and for soft terms that the
-    model does not know.
+    is what the model wrote. Raises RequestError for a kind or a term that makes no sense.
     """
     of_graph = {name: values for name, values in inputs.items() if name not in [each.name for each in INPUTS]}
     lines = [
@@ -175,7 +173,6 @@ def protected_line(text: bytes, asked: tuple[bytes, ...], abilities: Abilities) 
     """Return a line with its spans; None if it has none, or is no UTF-8. asked: INPUTS. Raises RequestError."""
     try:
         protection = protection_of(*asked)
-        check_soft(protection.glossary.has_soft, abilities.knows_terms)
         line = ProtectedLine.of(text.decode(), protection, abilities.placeholders, not abilities.aligns)
     except UnicodeDecodeError:  # of the line
         return None

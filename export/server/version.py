@@ -20,12 +20,11 @@ from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from keras_transformer.ground.errors import UserError, first_line_of
 from keras_transformer.ground.notations import json_of
-from keras_transformer.runs.inference import Inference
 from keras_transformer.text.placeholders import placeholders_known
 from keras_transformer.text.protected import Abilities
 
 from ..graph.operations import meta_graph
-from ..versions import CERTIFICATE, INFERENCE, LITERT, WARM_UP_REQUESTS, ExportError, is_number
+from ..versions import CERTIFICATE, LITERT, WARM_UP_REQUESTS, ExportError, is_number
 from .errors import RequestError, from_tensorflow, invalid
 from .few_sentences import few_sentences_of
 from .paragraphs import LANGUAGE, PARAGRAPHS, SPANS, run_paragraphs, with_paragraphs
@@ -75,7 +74,7 @@ class Version:
         self._few = few_sentences_of(path / LITERT)
         self.definitions = {name: definitions[name] for name in self.signatures}
         self.example = example_of(path)
-        self._of_files = Abilities(knows_terms=knows_terms(path), aligns=aligns(path))
+        self._of_files = Abilities(aligns=aligns(path))
 
     def run(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
         """Compute `outputs` from all inputs of the signature. Raises RequestError if the graph fails."""
@@ -171,15 +170,6 @@ def certified(path: pathlib.Path, key: str, otherwise: Any) -> Any:
             return json_of(file.read(MOST_BYTES))[key]
     except (OSError, ValueError, LookupError, TypeError):  # there is none, or it is older or damaged
         return otherwise
-
-
-def knows_terms(path: pathlib.Path) -> bool:
-    """Return whether the model of a version has learned soft terms."""
-    try:
-        return (path / INFERENCE).exists() and Inference.load(path / INFERENCE).terms
-    except UserError as error:
-        log.warning("%s", error)
-        return False
 
 
 def warm_up_requests(path: pathlib.Path) -> Iterator[PredictRequest]:

@@ -17,6 +17,7 @@ from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
 log = logging.getLogger("keras_transformer")
 
 TEXT, TREES = "text", "trees"  # what a model can write
+FIELDS_NO_MORE = ("terms",)  # which a file of an earlier version may have; they change no translation
 
 
 class Inference(NamedTuple):
@@ -25,13 +26,11 @@ class Inference(NamedTuple):
     outputs: "text", or "trees" that are written as lines of brackets.
     search: values of RUN_OPTIONS that commands take for options which are left out; others have their usual defaults.
     longest_source: tokens that a source sentence of the training text had at most, EOS included; None: not known.
-    terms: whether it has learned to use terms in its source (text/terms.py).
     """
 
     outputs: str = TEXT
     search: Mapping[str, Any] = types.MappingProxyType({})
     longest_source: int | None = None
-    terms: bool = False
 
     def check(self) -> None:
         """Raises ConfigError for a value that makes no sense."""
@@ -45,8 +44,6 @@ class Inference(NamedTuple):
         length = self.longest_source
         if length is not None and (not isinstance(length, numbers.Integral) or isinstance(length, bool) or length < 1):
             raise ConfigError(f"longest_source is {length!r}; it must be a whole number of at least 1, or null.")
-        if not isinstance(self.terms, bool):
-            raise ConfigError(f"terms is {self.terms!r}; it must be true or false.")
 
     def options(self) -> SearchOptions:
         """How this model searches unless told otherwise."""
@@ -56,19 +53,18 @@ class Inference(NamedTuple):
         """Write inference.json."""
         longest_source = None if self.longest_source is None else int(self.longest_source)
         values = self._asdict() | {"search": dict(self.search), "longest_source": longest_source}
-        if not self.terms:
-            del values["terms"]  # which few models have
         write_atomically(path, json.dumps(values, indent=2) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Inference":
         """Read what `save` wrote. Raises ConfigError, naming the file, if it cannot be read or is damaged."""
         try:
-            inference = cls(**json_of(pathlib.Path(path).read_text(encoding="utf-8")))
+            values = json_of(pathlib.Path(path).read_text(encoding="utf-8"))
+            inference = cls(**{name: value for name, value in values.items() if name not in FIELDS_NO_MORE})
             inference.check()
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
-        except (ValueError, TypeError, ConfigError) as error:
+        except (ValueError, TypeError, AttributeError, ConfigError) as error:
             cause = str(error).rstrip(".")
             raise ConfigError(f"{path} is damaged: {cause}. Restore it, or write the run folder again.") from None
         return inference

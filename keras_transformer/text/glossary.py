@@ -9,7 +9,7 @@ from typing import NamedTuple
 from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.files import read_lines
 
-CASE, PART, REGEX, SOFT = FLAGS = ("case", "part", "regex", "soft")
+CASE, PART, REGEX = FLAGS = ("case", "part", "regex")
 LONGEST_TERM = 1000  # characters
 LONGEST_PATTERN = 200  # characters of a regular expression
 LONGEST_WRITTEN_OUT = 10_000  # signs of one whose {n} are written out, which `regex` does: {99999999} takes all memory
@@ -25,8 +25,7 @@ class Term(NamedTuple):
 
     source: the term as a text has it. target: what the translation must have.
     flags: "case": capitals count. "part": it may be a part of a word. "regex": `source` is a regular expression, and
-    `target` may have its groups, \\1 and so on. "soft": the target is shown to the model, which may inflect it
-    (text/terms.py).
+    `target` may have its groups, \\1 and so on.
     """
 
     source: str
@@ -35,12 +34,11 @@ class Term(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A term in a text: text[start:end], what the translation must have, and whether it is only shown to the model."""
+    """A term in a text: text[start:end], and what the translation must have."""
 
     start: int
     end: int
     target: str
-    is_soft: bool
 
 
 class Glossary:
@@ -118,8 +116,7 @@ class Glossary:
     def of_words(cls, lines: Iterable[str], name: str | os.PathLike, flags: tuple[str, ...] = (CASE,)) -> "Glossary":
         """Return the glossary of words that stay as they are, one per line, capitals included unless flags differ.
 
-        A line may have further flags after a tab, such as "regex"; "soft" is not one of them. Errors are those of
-        `read`.
+        A line may have further flags after a tab, such as "regex". Errors are those of `read`.
         """
         terms, names = [], []
         for number, line in enumerate(lines, 1):
@@ -127,8 +124,6 @@ class Glossary:
             if not line.strip():
                 continue
             names.append(f"{name}, line {number:,}")
-            if SOFT in own.split():
-                raise InputError(f"{names[-1]} has the flag {SOFT!r}, which is for terms with a translation.")
             as_written = CASE in flags or CASE in own.split()
             target = r"\g<0>" if REGEX in own.split() else word if as_written else lower(word)
             terms.append(Term(word, target, (*flags, *own.split())))
@@ -137,10 +132,6 @@ class Glossary:
     def joined(self, other: "Glossary") -> "Glossary":
         """Return the terms of both."""
         return Glossary([*self.terms, *other.terms], [*self.names, *other.names])
-
-    @property
-    def has_soft(self) -> bool:
-        return any(SOFT in term.flags for term in self.terms)
 
     def matches(self, text: str) -> Iterator[Match]:
         """Yield where terms are in a text, and their targets. They may overlap.
@@ -157,7 +148,7 @@ class Glossary:
             try:
                 for match in pattern.finditer(text, timeout=seconds):
                     if match.end() > match.start():
-                        yield Match(match.start(), match.end(), match.expand(term.target), SOFT in term.flags)
+                        yield Match(match.start(), match.end(), match.expand(term.target))
             except TimeoutError:
                 raise InputError(
                     f"{name}: the regular expression {term.source!r} took longer than {seconds:.2g} s for the line "
@@ -174,7 +165,7 @@ class Glossary:
                 and start + length <= len(text)
                 and (PART in found[1].flags or is_whole(text, start, start + length))
             ):
-                yield Match(start, start + length, found[1].target, SOFT in found[1].flags)
+                yield Match(start, start + length, found[1].target)
                 return
 
 

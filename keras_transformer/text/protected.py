@@ -10,9 +10,8 @@ from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.occurrences import UNSPACED
 from keras_transformer.text.placeholders import SYMBOL, symbol_of
 from keras_transformer.text.placing import LETTER, Alignment, Source, is_through, placed, replaced, text_of
-from keras_transformer.text.spans import MARK, PLACEHOLDERS, SOFT_TERM, TAGS, TERM, Protection, Span, without_overlaps
+from keras_transformer.text.spans import MARK, PLACEHOLDERS, TAGS, TERM, Protection, Span, without_overlaps
 from keras_transformer.text.tags import Stripped, Tag, tree_of, with_tags, without_tags
-from keras_transformer.text.terms import shown, without_signs
 
 log = logging.getLogger("keras_transformer")
 
@@ -21,7 +20,6 @@ class Abilities(NamedTuple):
     """What a model does with protected text."""
 
     placeholders: int = 0  # how many it knows (text/placeholders.py)
-    knows_terms: bool = False  # whether it has learned soft terms
     aligns: bool = True  # whether it aligns words; if not, placeholders stand for terms too
 
 
@@ -30,7 +28,7 @@ NO_ABILITIES = Abilities()
 
 @dataclasses.dataclass(frozen=True)
 class ProtectedLine:
-    """A line with its spans. `source` is what a model translates: the line without its tags, and with soft terms."""
+    """A line with its spans. `source` is what a model translates: the line without its tags."""
 
     line: str
     spans: tuple[Span, ...]
@@ -54,8 +52,8 @@ class ProtectedLine:
         source = Source(stripped.text, tuple(moved(span, tags, stripped) for span in spans if span.kind != TAGS))
         tree = tree_of(tags, stripped)
         symbols: tuple[str, ...] = ()
-        if placeholders or any(span.kind == SOFT_TERM for span in source.spans):
-            source, symbols, tree = as_the_model_reads(source, tree, placeholders, hides_terms)
+        if placeholders:
+            source, symbols, tree = with_placeholders(source, tree, placeholders, hides_terms)
         return cls(line, tuple(spans), source, tags, tree, symbols)
 
     @property
@@ -118,29 +116,23 @@ def moved(span: Span, tags: Sequence[Span], stripped: Stripped) -> Span:
     return span._replace(start=span.start + shift, end=span.end + shift)
 
 
-def as_the_model_reads(
+def with_placeholders(
     source: Source, tree: tuple[Tag, ...], placeholders: int, hides_terms: bool
 ) -> tuple[Source, tuple[str, ...], tuple[Tag, ...]]:
-    """Return a source with soft terms, and placeholders for its first other spans; and the tags at their new places.
+    """Return a source with placeholders for its first spans, what these stand for, and the tags at their new places.
 
-    In between is what the placeholders stand for. A soft term is no span any more: nothing is to be put back. Other
-    terms stay unless `hides_terms`: a placeholder in place of a noun costs a model its gender and case.
+    Terms stay unless `hides_terms`: a placeholder in place of a noun costs a model its gender and case.
     """
-    has_soft = any(span.kind == SOFT_TERM for span in source.spans)
-    readable = without_signs(source.text) if has_soft else source.text
     symbols, spans, edits, parts = [], [], [], []
     shift = reached = 0
     for span in source.spans:
         text, target, kind = source.text[span.start : span.end], span.target, span.kind
-        if kind == SOFT_TERM:
-            text = shown(readable[span.start : span.end], target)
-        elif len(symbols) < placeholders and (hides_terms or kind != TERM):
+        if len(symbols) < placeholders and (hides_terms or kind != TERM):
             symbols.append(span.target)
             text, target, kind = symbol_of(len(symbols)), symbol_of(len(symbols)), PLACEHOLDERS
-        parts += [readable[reached : span.start], text]
+        parts += [source.text[reached : span.start], text]
         start, reached = span.start + shift, span.end
-        if kind != SOFT_TERM:
-            spans.append(Span(start, start + len(text), kind, target))
+        spans.append(Span(start, start + len(text), kind, target))
         edits.append((span.end, shift := shift + len(text) - (span.end - span.start)))
 
     def place(old: int) -> int:
@@ -150,7 +142,7 @@ def as_the_model_reads(
         inside = tuple(moved_tag(each) for each in tag.inside)
         return tag._replace(start=place(tag.start), end=place(tag.end), inside=inside)
 
-    text = "".join([*parts, readable[reached:]])
+    text = "".join([*parts, source.text[reached:]])
     return Source(text, tuple(spans)), tuple(symbols), tuple(moved_tag(tag) for tag in tree)
 
 

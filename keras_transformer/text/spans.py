@@ -11,7 +11,7 @@ from keras_transformer.ground.files import read_lines
 from keras_transformer.text.glossary import CASE, Glossary
 from keras_transformer.text.placeholders import SYMBOL
 
-PLACEHOLDERS, TAGS, NUMBERS, TERM, SOFT_TERM = "placeholders", "tags", "numbers", "term", "soft term"
+PLACEHOLDERS, TAGS, NUMBERS, TERM = "placeholders", "tags", "numbers", "term"
 LONGEST_TAG = 2000  # characters: a bound on what a "<" that nothing closes costs
 LEFT, RIGHT = "\ue000", "\ue001"  # around the signs of marks.py
 MARK = re.compile(f"{LEFT}[^{LEFT}{RIGHT}]* ([0-9]+)/?{RIGHT}")
@@ -37,14 +37,11 @@ AT_MOST_ONCE = ("urls", "emails", PLACEHOLDERS)  # no language writes these by i
 
 
 class Span(NamedTuple):
-    """A part of a text: text[start:end], its kind, and what a translation must have in its place.
-
-    Of a SOFT_TERM a model is shown the target, and may inflect it (text/terms.py).
-    """
+    """A part of a text: text[start:end], its kind, and what a translation must have in its place."""
 
     start: int
     end: int
-    kind: str  # one of KINDS, TERM or SOFT_TERM
+    kind: str  # one of KINDS, or TERM
     target: str
 
 
@@ -129,8 +126,8 @@ class Protection:
         return list(without_overlaps([*self._of_glossary(text), *self._of_kinds(text)]))
 
     def _of_glossary(self, text: str) -> Iterator[Span]:
-        for start, end, target, is_soft in self.glossary.matches(text):
-            yield Span(start, end, SOFT_TERM if is_soft else TERM, target)
+        for start, end, target in self.glossary.matches(text):
+            yield Span(start, end, TERM, target)
 
     def _of_kinds(self, text: str) -> Iterator[Span]:
         for match in MARK.finditer(text) if self.has_marks else ():

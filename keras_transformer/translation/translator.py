@@ -41,7 +41,6 @@ from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.protected import Abilities, translate_protected
 from keras_transformer.text.required import PhraseReader, Phrases, check_not_forbidden, loss_allowed, with_missing
 from keras_transformer.text.spans import Protection
-from keras_transformer.text.terms import check_soft
 from keras_transformer.translation.aligner import Aligner
 from keras_transformer.translation.compiled_search import Asked, CompiledSearch, SearchHow, table_for
 from keras_transformer.translation.parallel import map_batches
@@ -141,7 +140,7 @@ class Translator:
             "shortlist": shortlist_of(RunFolder(folders[0]), options),
         }
         translator = cls(models, tokenizer, options, **of_run | kwargs)
-        translator._inference = inferences[0]._replace(terms=all(each.terms for each in inferences))
+        translator._inference = inferences[0]
         return translator
 
     @classmethod
@@ -191,8 +190,8 @@ class Translator:
         through: a Protection, or kinds of spans such as "urls,numbers"; what does not is in `unplaced`. `required`
         are the phrases that the translations must have, a list per line; one that does not fit is in `unplaced` too.
         Raises ConfigError if there is not one prefix, or list, per line, for an unknown kind, or if the search writes
-        trees only and there are prefixes or phrases, and InputError if they are longer than any translation, for a
-        phrase without pieces, and for soft terms of a glossary if the run was not trained with `data.terms`.
+        trees only and there are prefixes or phrases, and InputError if they are longer than any translation, and for
+        a phrase without pieces.
         """
         return [best for best, *_ in self.translate_n_best(lines, first_line, prefixes, protect, required)]
 
@@ -209,14 +208,13 @@ class Translator:
         Raises UserError if a line has none, since the model's probabilities are NaN.
         """
         lines, protection = list_of_lines(lines), Protection.of(protect)
-        check_soft(protection.glossary.has_soft, self._inference.terms)
         begins = self._read_prefixes(prefixes, len(lines))
         phrases = self._read_phrases(required, len(lines), first_line)
         check_not_forbidden(phrases, protection.forbidden)
         search = functools.partial(
             self._search_lines, first_line=first_line, prefixes=begins, phrases=phrases, forbidden=protection.forbidden
         )
-        abilities = Abilities(len(self._placeholders), self._inference.terms, self._aligner.aligns)
+        abilities = Abilities(len(self._placeholders), self._aligner.aligns)
         align, kept = self._aligner.align_lines, [[phrase.text for phrase in of_line] for of_line in phrases]
         results = translate_protected(lines, protection, search, align, first_line, abilities, kept)
         warn_of_remaining(results, protection.forbidden, first_line)

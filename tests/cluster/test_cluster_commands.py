@@ -1,14 +1,13 @@
 """`keras-transformer cluster`: no option of a command is forgotten, and each reaches what it is for."""
 
+import inspect
 import pathlib
 
 import pytest
 import typer.main
 
 from cluster import __main__ as cluster
-from cluster.job import Place, Request
-from cluster.works import Clean, Nearest, Score, Translate
-from keras_transformer.text.cleaning import DUPLICATES
+from cluster.options import takes_inputs
 from tests.support.commands import invoke
 from tests.support.searches import OTHER_VALUES
 
@@ -69,20 +68,20 @@ def test_every_option_of_every_command_changes_what_is_asked_for(name, asked, tm
     assert len(given) > 5 and not same
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "work", "columns"),
-    [
-        ("translate", ["--beam-size", 3, "--confidence"], Translate((("beam_size", 3),), confidence=True), ["text"]),
-        ("back-translate", ["--tag", "<bt>"], Translate((), "<bt>"), ["text"]),
-        ("distil", ["--column", "a"], Nearest(), ["a", "reference"]),
-        ("score", ["--translation-column", "b"], Score(), ["text", "b"]),
-        ("score", ["--format", "tsv", "--column", "3"], Score(), ["3", "2"]),
-        ("clean", ["--duplicates"], Clean((("identical", True), (DUPLICATES, True))), ["text", "translation"]),
-    ],
-)
-def test_a_command_asks_for_its_work_on_its_columns(name, options, work, columns, asked):
-    export, request, place = asked(name, *options, "--master", "local[2]", "--conf", "spark.a=b", "--part-bytes", 9)
-    assert export == (None if name == "clean" else pathlib.Path("export"))
-    format = "tsv" if "tsv" in options else "jsonl"
-    assert repr(request) == repr(Request(work, format, columns, request.batch_size))
-    assert place == Place("in.jsonl", "out", "local[2]", ["spark.a=b"], 9)
+def test_an_option_that_is_typed_is_an_input_although_it_is_0():
+    @takes_inputs("length_penalty", "beam_size")
+    def command(search):
+        return search
+
+    assert command(length_penalty=0.0, beam_size=None) == (("length_penalty", 0.0),)
+
+
+def test_how_many_translations_there_are_is_for_the_command_to_say_and_the_order_of_inputs_is_that_of_letters():
+    @takes_inputs()
+    def command(search):
+        return search
+
+    names = [name for name in inspect.signature(command).parameters]
+    assert "beam_size" in names and "n_best" not in names and "search" not in names
+    assert command(**dict.fromkeys(names, 1)) == tuple((name, 1) for name in sorted(names))
+    assert command(**dict.fromkeys(names) | {"temperature": 0.0}) == (("temperature", 0.0),)

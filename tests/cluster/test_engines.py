@@ -120,18 +120,6 @@ def told(monkeypatch):
     return told
 
 
-def test_a_graph_computes_a_batch_on_one_thread_and_as_many_batches_as_it_has(told, tmp_path, monkeypatch):
-    (tmp_path / "saved_model.pb").write_bytes(saved_model_pb2.SavedModel(meta_graphs=[{}]).SerializeToString())
-    monkeypatch.setattr(tf.saved_model, "load", lambda folder: types.SimpleNamespace(signatures={"a": folder}))
-    engine = GraphEngine(str(tmp_path), 3)
-    assert engine.has("a") and not engine.has("b")
-    assert dict(told) == {
-        "set_experimental_options": {"remapping": False},
-        "set_intra_op_parallelism_threads": 1,
-        "set_inter_op_parallelism_threads": 3,
-    }
-
-
 @pytest.mark.parametrize(
     "kind", [OSError, ValueError, KeyError, lambda message: tf.errors.DataLossError(None, None, message)]
 )

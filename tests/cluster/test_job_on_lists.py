@@ -8,7 +8,6 @@ import logging
 import os
 import signal
 import sys
-import threading
 import time
 import types
 
@@ -17,7 +16,7 @@ import pytest
 from cluster import job, part
 from cluster.errors import ClusterError
 from cluster.formats import TextLines
-from cluster.job import Place, Request, described, news, run, stopped_by_signals
+from cluster.job import Place, Request, described, run, stopped_by_signals
 from cluster.part import Job
 from cluster.works import Clean, Translate
 from keras_transformer.ground.errors import Interrupted
@@ -142,40 +141,12 @@ def test_what_another_command_began_is_not_gone_on_with(change, differs, context
     assert context.asked[-1] != ("cancelAllJobs",) and ("opened", "graph") in context.asked
 
 
-def test_a_worker_that_cannot_do_the_work_ends_the_command_before_there_is_a_folder(context, corpus, monkeypatch):
-    monkeypatch.setattr(job, "check_worker", lambda job, number: (_ for _ in ()).throw(ClusterError("It cannot.")))
-    with pytest.raises(ClusterError, match="It cannot"):
-        run(None, REQUEST, place(corpus))
-    assert not (corpus.parent / "out").exists()
-
-
 def test_the_output_depends_on_the_work_the_format_and_the_batch_but_not_on_the_engine():
     one = Job(Translate(), TextLines(), 8, "graph")
     others = [one._replace(work=dataclasses.replace(one.work, tag="x")), one._replace(batch_size=9)]
     others.append(one._replace(format=None))
     assert described(one) == described(one._replace(engine="lite")) and set(described(one)) == set(Job._fields[:3])
     assert all(described(one) != described(other) for other in others)
-
-
-@pytest.mark.parametrize("is_failing", [False, True])
-def test_news_are_told_when_there_are_some_and_end_with_the_work(is_failing, monkeypatch, caplog):
-    caplog.set_level("INFO")
-    monkeypatch.setattr(job, "SECONDS_BETWEEN_NEWS", 0.002)
-    stage = types.SimpleNamespace(numCompletedTasks=0)
-    context, before = (
-        LocalSpark(stages=[None, stage, types.SimpleNamespace(numCompletedTasks=1)]),
-        set(threading.enumerate()),
-    )
-    with contextlib.suppress(ZeroDivisionError), news(context, 1234, 0):
-        for finished in (1, 1, 1233):
-            stage.numCompletedTasks = finished
-            until = time.monotonic() + 5
-            while f"{finished + 1:,} of 1,234 parts" not in caplog.text and time.monotonic() < until:
-                time.sleep(0.001)
-        assert not is_failing or 1 / 0
-    assert set(threading.enumerate()) <= before
-    assert [record.getMessage() for record in caplog.records][-2:] == ["2 of 1,234 parts", "1,234 of 1,234 parts"]
-    assert caplog.text.count("2 of 1,234 parts") == 1
 
 
 @pytest.fixture

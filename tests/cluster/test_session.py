@@ -1,19 +1,14 @@
 """What Spark is told, and what becomes of its failures, without starting it."""
 
-import contextlib
-import logging
 import os
-import pathlib
 import sys
 import threading
 import types
 
-import psutil
 import pytest
 
-from cluster import session
 from cluster.errors import ClusterError
-from cluster.session import ALONE, SETTINGS, SUBMITTED, name_and_value, settings_of, spark, started, told, try_a_worker
+from cluster.session import ALONE, SETTINGS, SUBMITTED, name_and_value, settings_of, told, try_a_worker
 from tests.support.local_spark import LocalSpark, Parts
 
 
@@ -62,61 +57,6 @@ def modules(monkeypatch):
         monkeypatch.setitem(sys.modules, name, module)
 
 
-class Context(LocalSpark):
-    """A SparkContext that keeps, with what it is told, the names of the files that it is sent."""
-
-    def __init__(self):
-        super().__init__()
-        self._jsc = types.SimpleNamespace(hadoopConfiguration=lambda: types.SimpleNamespace(set=self.setHadoop))
-
-
-@pytest.fixture
-def begun(monkeypatch):
-    """A function that runs something in `spark(...)`, and returns its settings, what was checked, and its context."""
-
-    def begin(master, settings, export, within=lambda: None, error=None):
-        context, chosen, checked = Context(), [], []
-        monkeypatch.setattr(session, "check_java", lambda: checked.append("java"))
-        monkeypatch.setattr(session, "check_master", checked.append)
-        monkeypatch.setattr(session, "started", lambda *given: chosen.extend(given) or context)
-        monkeypatch.setattr(session, "zip_project", lambda path: path)
-        monkeypatch.setattr(session, "zip_export", lambda export, path: path if export == "export" else None)
-        with pytest.raises(error) if error else contextlib.nullcontext():
-            with spark(master, settings, export, threading.Event()) as given:
-                assert given is context and chosen[1].exists()
-                within()
-        return chosen, checked, context
-
-    return begin
-
-
-@pytest.mark.parametrize("export", [None, "export"])
-@pytest.mark.parametrize("master", [None, "spark://a:7077"])
-def test_the_workers_get_the_project_and_the_export_and_lines_end_in_line_feeds_alone(
-    master, export, begun, monkeypatch
-):
-    monkeypatch.delenv(SUBMITTED, raising=False)
-    (chosen, log_file), checked, context = begun(master, ["spark.a=b", "spark.app.name=mine"], export)
-    assert chosen == SETTINGS | settings_of(master) | {"spark.a": "b", "spark.app.name": "mine"}
-    assert checked == ["java", *([master] if master else [])] and not log_file.exists()
-    told = [
-        (name, *(pathlib.Path(each).name for each in given)) for name, *given in context.asked if name != "setHadoop"
-    ]
-    archive = [("addArchive", "export.zip#export")] if export else []
-    assert told == [("addPyFile", "keras_transformer_project.zip"), *archive, ("stop",)]
-    assert context.asked[0] == ("setHadoop", "textinputformat.record.delimiter", "\n")
-    assert not pathlib.Path(context.asked[1][1]).parent.exists() and logging.getLogger("py4j").level == logging.WARNING
-
-
-def test_spark_is_stopped_whatever_ends_the_work(begun):
-    def fail():
-        raise ZeroDivisionError
-
-    before = psutil.Process().num_fds()
-    (_, log_file), _, context = begun(None, [], None, fail, ZeroDivisionError)
-    assert context.asked[-1] == ("stop",) and not log_file.exists() and psutil.Process().num_fds() == before
-
-
 def test_what_everybody_may_rely_on_is_set():
     assert SETTINGS["spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version"] == "2"  # parts stay where they are
     assert SETTINGS["spark.ui.showConsoleProgress"] == "false" and SETTINGS["spark.app.name"] == "keras-transformer"
@@ -151,43 +91,6 @@ def test_what_a_signal_or_somebody_else_raises_is_no_failure_of_spark(is_stopped
     with pytest.raises(error), told(log_file, stopped):
         raise error("x")
     assert not log_file.exists()
-
-
-@pytest.mark.parametrize("is_submitted", [False, True])
-def test_java_starts_with_the_settings_and_prints_into_the_file_unless_spark_submit_has_started_it(
-    is_submitted, tmp_path, monkeypatch
-):
-    launched, made = [], []
-
-    class SparkConf:
-        def __init__(self, loadDefaults=True):  # noqa: N803  (the name in PySpark)
-            self.has_defaults = loadDefaults
-
-        def setAll(self, pairs):
-            return self.has_defaults, dict(pairs)
-
-    class SparkContext:
-        @classmethod
-        def _ensure_initialized(cls, gateway):
-            made.append(gateway)
-
-        def __init__(self, conf, gateway):
-            self.conf, self.gateway = conf, gateway
-
-    def launch_gateway(conf, where):
-        launched.append(conf)
-        where["stdout"].write("out")
-        where["stderr"].write("err")
-        return "gateway"
-
-    monkeypatch.setitem(sys.modules, "pyspark", types.SimpleNamespace(SparkConf=SparkConf, SparkContext=SparkContext))
-    monkeypatch.setitem(sys.modules, "pyspark.java_gateway", types.SimpleNamespace(launch_gateway=launch_gateway))
-    monkeypatch.setenv(SUBMITTED, "1") if is_submitted else monkeypatch.delenv(SUBMITTED, raising=False)
-    context = started({"spark.a": "b"}, tmp_path / "log")
-    gateway = None if is_submitted else "gateway"
-    assert (context.conf, context.gateway, made) == ((True, {"spark.a": "b"}), gateway, [gateway])
-    assert launched == ([] if is_submitted else [(False, {"spark.a": "b"})])
-    assert is_submitted or (tmp_path / "log").read_text() == "outerr"
 
 
 @pytest.fixture

@@ -110,11 +110,6 @@ def test_the_card_names_what_differs(tmp_path):
     assert "table of positions is in model.safetensors" in card_of(tmp_path, sinusoids="tensor2tensor")
 
 
-def test_the_card_names_both_languages_or_none(tmp_path):
-    (tmp_path / "config.toml").write_text('[data]\nsource_language = "en"\n')
-    assert "en into" not in card_of(tmp_path) and "into None" not in card_of(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
@@ -128,26 +123,3 @@ def test_the_card_names_both_languages_or_none(tmp_path):
 def test_languages_are_the_texts_that_the_configuration_names(data, expected, mark, tmp_path):
     (tmp_path / "config.toml").write_text(f"{mark}[data]\n{data}\n", encoding="utf-8")
     assert languages_of(RunFolder(tmp_path)) == Languages(*expected)
-
-
-def test_one_language_is_named_once_and_a_score_that_the_hub_does_not_know_is_left_out(tmp_path):
-    (tmp_path / "config.toml").write_text('[data]\nsource_language = "en"\ntarget_language = "en"\n')
-    other = {"name": "COMET", "form": "raw text", "value": 0.8, "signature": "s"}
-    for scores, names in ((SCORES["scores"] + [other], ["bleu", "chrf"]), ([other], [])):
-        (tmp_path / "scores.json").write_text(json.dumps(SCORES | {"scores": scores}))
-        head = head_of(card_of(tmp_path))
-        assert head["language"] == ["en"] and ("model-index" in head) is bool(names)
-        if names:
-            [result] = head["model-index"][0]["results"]
-            assert [metric["type"] for metric in result["metrics"]] == names
-            assert result["dataset"] == {"name": "data.test of the run", "type": "data.test of the run"}
-
-
-@pytest.mark.parametrize("normalization", ["gnmt", "tokens"])
-def test_the_card_names_the_penalty_the_beam_and_the_limit_of_the_run(normalization, tmp_path):
-    options = kt.SearchOptions(beam_size=7, length_penalty=0.75, extra_length=33, length_normalization=normalization)
-    card = " ".join(card_of(tmp_path, options=options).split())
-    assert "continues 7 hypotheses until" in card and "ends an output 33 tokens after" in card
-    assert ("Both divide the log-probability of a hypothesis by length^" in card) is (normalization == "tokens")
-    assert ("the run by ((5 + length) / 6)^0.75, so" in card) is (normalization == "gnmt")
-    assert "has at most 1,024 tokens; the run has no limit" in card

@@ -123,9 +123,6 @@ def test_a_deadline_that_no_socket_has_is_refused(deadline):
 # errors that pass
 
 
-FROM_FLAKY = Translation("b", -1.0, is_cut=None)  # as older exports, it does not tell
-
-
 class Flaky(http.server.BaseHTTPRequestHandler):
     """Answers with the statuses of `plan`, then with a translation."""
 
@@ -217,15 +214,6 @@ def test_pauses_between_attempts_grow_and_are_bounded_and_random(monkeypatch):
     for number in range(11):
         limit = min(FIRST_WAIT * 2**number, LONGEST_WAIT)
         assert limit / 3 < max(pauses[number::11]) <= limit
-
-
-def test_no_attempt_begins_after_the_deadline(monkeypatch):
-    monkeypatch.setattr("export.client.client.LONGEST_WAIT", FIRST_WAIT)
-    client = ServingClient("http://localhost:1/v1/models/mine", deadline=0.3, attempts=100)
-    client.transport = Busy()
-    with pytest.raises(ClientError, match="busy"):
-        client.predict({"text": ["a"]}, "repeat")
-    assert len(client.transport.seconds) < 100
 
 
 def test_after_an_error_the_requests_that_wait_are_not_sent():

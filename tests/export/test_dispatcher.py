@@ -2,7 +2,6 @@
 
 import asyncio
 import concurrent.futures
-import contextlib
 import http.client
 import json
 import socket
@@ -11,7 +10,6 @@ import time
 import types
 
 import grpc
-import numpy as np
 import pytest
 import requests
 import tensorflow as tf
@@ -19,13 +17,12 @@ from starlette.requests import Request
 from tensorflow_serving.apis import predict_pb2
 
 from export.server import grpc_api
-from export.server.dispatcher import BIG, Dispatcher, Question
+from export.server.dispatcher import BIG, Dispatcher
 from export.server.errors import RequestError
 from export.server.models import Models
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.rest_api import RestApi
-from export.server.signature import Signature, Tensor, size_of
 from export.server.version import Version
 
 OPTIONS = ServerOptions(port=0, grpc_port=0, workers=2, deadline=0.5)
@@ -114,24 +111,6 @@ def test_a_grpc_call_has_the_time_of_the_server_or_of_the_client_whichever_is_le
     assert before + seconds <= received[0] <= time.monotonic() + seconds
 
 
-def test_outputs_count_twice_while_the_answer_is_written_from_them():
-    outputs, sizes, computed, dispatcher = {"score": np.zeros(100)}, [], [], Dispatcher(ANY, OPTIONS)
-
-    async def compute(*arguments):
-        computed.append((*arguments, share.size))
-        return outputs
-
-    dispatcher.batcher, version = types.SimpleNamespace(compute=compute), types.SimpleNamespace(model="any", number=1)
-    with dispatcher.bytes_in_flight.share() as share:
-        codec = types.SimpleNamespace(write=lambda outputs, most: sizes.append((share.size, most)))
-        question = Question(codec, "signature", ("score",), "inputs", 8)
-        asyncio.run(dispatcher.predict(version, question, share, time.monotonic() + 9))
-    assert sizes == [(2 * outputs["score"].nbytes, OPTIONS.answer_bytes)]
-    [(of_version, signature, names, inputs, seconds, held)] = computed
-    assert (of_version, signature, names, inputs, held) == (version, "signature", ("score",), "inputs", 8)
-    assert OPTIONS.deadline < 8 < seconds <= 9  # a request has the time that was left to it
-
-
 def test_requests_in_flight_have_so_many_seconds_when_the_server_ends():
     async def drain(dispatcher):
         with dispatcher.request("REST"):
@@ -156,15 +135,6 @@ def test_a_server_that_ends_takes_no_request_and_waits_for_one_that_ends_in_time
         return await draining
 
     assert asyncio.run(main(Dispatcher(ANY, ServerOptions()))) is True
-
-
-def test_a_request_that_fails_is_no_longer_in_flight_and_frees_its_version():
-    version = types.SimpleNamespace(users=0, number=1)
-    dispatcher = Dispatcher(Models([types.SimpleNamespace(name="any", version=lambda choice: version)]), OPTIONS)
-    with pytest.raises(ZeroDivisionError), dispatcher.request("REST"), dispatcher.version_in_use("any", None):
-        assert (dispatcher.in_flight, version.users) == (1, 1)
-        raise ZeroDivisionError
-    assert (dispatcher.in_flight, version.users) == (0, 0)
 
 
 @pytest.mark.slow
@@ -192,61 +162,6 @@ def test_a_server_that_ends_has_no_status_by_rest():
     with pytest.raises(RequestError, match="shutting down") as error:
         RestApi(dispatcher).status("any", None)
     assert error.value.http_status == 503
-
-
-def test_the_limits_of_the_options_are_those_of_the_batcher_and_of_the_bytes_in_flight(tmp_path):
-    options = ServerOptions(workers=3, batch_rows=5, queue_rows=7, body_bytes=1000, log_requests=tmp_path / "log")
-    dispatcher = Dispatcher(ANY, options)
-    batcher = dispatcher.batcher
-    assert (batcher.batch_rows, batcher.queue_rows, batcher.answer_bytes) == (5, 7, options.answer_bytes)
-    assert batcher._pool._max_workers == batcher._free == 3 and dispatcher._thread._max_workers == 1
-    assert (
-        dispatcher.bytes_in_flight.most == options.bytes_in_flight and batcher._computed == dispatcher.metrics.computed
-    )
-    dispatcher.close()
-    assert batcher._pool._shutdown and dispatcher._thread._shutdown and dispatcher.log._file.stream is None
-
-
-@pytest.mark.parametrize(("rows", "most", "is_refused"), [(3, 3, False), (4, 3, True)])
-def test_a_question_has_as_many_rows_as_the_options_allow_and_every_input(rows, most, is_refused):
-    inputs = {name: Tensor(name, tf.string, (None,)) for name in ("text", "more")}
-    signature = Signature("serving_default", inputs, {"a": inputs["text"]}, {"more": np.array([b"default"], object)})
-    dispatcher = Dispatcher(ANY, ServerOptions(request_rows=most))
-    texts = np.array([b"a"] * rows, object)
-    codec = types.SimpleNamespace(signature_name="", output_names=(), read=lambda signature: {"text": texts})
-
-    async def ask():
-        version = types.SimpleNamespace(signatures={"serving_default": signature})
-        codec_of = lambda body, most: asked.append((body, most)) or codec  # noqa: E731
-        return await dispatcher.question(version, codec_of, b"body", 4, time.monotonic() + 9)
-
-    asked = []
-    with pytest.raises(RequestError, match="4 rows; .* at most 3") if is_refused else contextlib.nullcontext():
-        question = asyncio.run(ask())
-        assert question.inputs["more"].tolist() == [b"default"] and question.output_names == ("a",)
-        assert question.size == size_of(question.inputs) == 8 * (rows + 1) + rows + len(b"default")
-    assert asked == [(b"body", most)]
-
-
-@pytest.mark.parametrize(("wanted", "outputs"), [((), ("a",)), (("spans", "a"), ("a", "spans"))])
-def test_places_in_texts_are_computed_if_they_are_named(wanted, outputs):
-    tensor = Tensor("x", tf.string, (None,))
-    signature = Signature("translate", {"text": tensor}, {"a": tensor, "spans": tensor}, {})
-    version = types.SimpleNamespace(signatures={"translate": signature})
-    inputs = {"text": np.array([b"a"], object)}
-    codec = types.SimpleNamespace(signature_name="translate", output_names=wanted, read=lambda signature: inputs)
-    question = Dispatcher(ANY, ServerOptions()).question(
-        version, lambda body, most: codec, b"", 0, time.monotonic() + 9
-    )
-    assert asyncio.run(question).output_names == outputs
-
-
-@pytest.mark.parametrize(("size", "is_off"), [(BIG, False), (BIG + 1, True)])
-def test_only_what_is_longer_than_64_kib_is_read_in_another_thread(size, is_off):
-    dispatcher = Dispatcher(None, OPTIONS)
-    found = asyncio.run(dispatcher.off_the_loop(threading.current_thread, size, time.monotonic() + HELD))
-    assert (found is not threading.current_thread()) is is_off
-    dispatcher.close()
 
 
 def test_a_dispatcher_that_is_closed_waits_for_nothing_that_is_computed_and_begins_nothing_more():

@@ -26,7 +26,6 @@ from tests.support.processes import python
 from tests.support.runs import SENTENCES, decisive, random_run
 
 LONGEST = 20  # tokens of a source
-OPTIONS = SearchOptions(beam_size=3, length_penalty=1.5, extra_length=9)
 LINES = [*SENTENCES, "", "a cat", "the dog runs " * 9, "   ", "Küche , Männer", *SENTENCES[::-1]]
 ROOMS = (Room(1, 4), Room(1, 9), Room(8, 4))
 

@@ -1,7 +1,6 @@
 """`keras-transformer translate-export`: each line of input gives a line of output, from an export alone."""
 
 import json
-import pathlib
 import shutil
 import signal
 import subprocess
@@ -14,7 +13,6 @@ from export.graph import exported
 from keras_transformer.commands.console import BATCHES_AT_ONCE
 from keras_transformer.ground.errors import UserError
 from keras_transformer.pieces.translation import Translation
-from keras_transformer.text.documents import DocumentTranslator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.exports import write_version
 from tests.support.places import ROOT
@@ -100,61 +98,10 @@ class Shouting:
     are_too_long = None  # not known
 
 
-@pytest.mark.parametrize(
-    ("options", "output", "unit"),
-    [
-        ([], "A. B.\nC.\n", "line"),
-        (["--output", "out.txt"], "A. B.\nC.\n", "line"),
-        (["--paragraphs"], "A. B.\nC.\n", "sentence"),
-        (["--format", "text", "--language", "xx", "--output", "out.txt"], "A. B.\nC.\n", "sentence"),
-    ],
-)
-def test_each_road_translates_so_many_lines_at_once_and_names_what_was_cut(
-    options, output, unit, tmp_path, monkeypatch, caplog
-):
-    sizes, languages = [], []
-
-    def noting(function, place):
-        return lambda *arguments: sizes.append(arguments[place]) or function(*arguments)
-
-    def documents(translate, language, are_too_long):
-        languages.append(language)
-        return DocumentTranslator(translate, "en", are_too_long)
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(translate_command, "export_at", pathlib.Path)
-    monkeypatch.setattr(translate_command, "translator_of", lambda folder, size: sizes.append(size) or Shouting())
-    monkeypatch.setattr(translate_command, "DocumentTranslator", documents)
-    for name, place in (("translate_lines", 1), ("translate_files", 2)):
-        monkeypatch.setattr(translate_command, name, noting(getattr(translate_command, name), place))
-    (tmp_path / "export").mkdir()
-    result = run_translate("export", "--batch-size", 3, *options, text=b"a. b.\nc.\n")
-    assert result.exit_code == 0, result.output
-    assert ((tmp_path / "out.txt").read_text() if "--output" in options else result.stdout) == output
-    assert sizes == [3, 3] and languages == ([] if unit == "line" else ["xx" if "xx" in options else "en"])
-    broken = [option.replace("out.txt", "broken.txt") for option in options]
-    assert run_translate("export", *broken, text=b"a.\n\nb.\n\n\xff\n").exit_code == 1
-    assert caplog.text.count(f"({unit} numbers: 1, 2") == 2 and "with a larger --extra-length" in caplog.text
-
-
 @pytest.mark.parametrize("option", ["--scores", "--confidence"])
 def test_of_text_there_are_no_scores(option, tmp_path):
     result = run_translate(tmp_path, "--paragraphs", option, text=b"a\n")
     assert_one_sentence(result, "--scores and --confidence are for lines")
-
-
-def test_a_litert_model_and_a_version_are_opened_by_what_translates_with_them(tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_transformer.lite.translator.LiteTranslator", lambda folder: ("LiteRT", folder))
-    monkeypatch.setattr(exported, "open_quietly", lambda folder, size: ("SavedModel", folder, size))
-    for version in ("1", "2"):
-        (tmp_path / "versions" / version).mkdir(parents=True)
-        (tmp_path / "versions" / version / "saved_model.pb").touch()
-    (tmp_path / "lite").mkdir()
-    (tmp_path / "lite" / "litert.json").touch()
-    opened = translate_command.translator_of
-    assert opened(tmp_path / "lite", 1) == ("LiteRT", tmp_path / "lite")
-    assert opened(tmp_path / "versions", 4) == ("SavedModel", tmp_path / "versions" / "2", 4)
-    assert opened(tmp_path / "versions" / "1", 1) == ("SavedModel", tmp_path / "versions" / "1", 1)
 
 
 @pytest.mark.parametrize("name", ["1/saved_model.pb", "1/out.txt"])
@@ -180,12 +127,6 @@ def test_one_string_is_not_a_list_of_lines(served):
         exported.ExportedTranslator(served[0]).translate("two")
 
 
-def test_a_line_break_inside_a_translation_does_not_break_the_line(served, monkeypatch):
-    answers = [Translation("one\r\ntwo", -1.0)]
-    monkeypatch.setattr(exported.ExportedTranslator, "translate", lambda self, lines, first_line=1: answers)
-    assert run_translate(served[0], "--scores", text=b"line\n").stdout == "-1.0000\tone two\n"
-
-
 @pytest.mark.parametrize("knows", [True, False], ids=["of today", "of the first versions"])
 def test_a_line_that_is_longer_than_the_export_reads_is_named(served, caplog, knows):
     """By an export that tells it."""
@@ -202,20 +143,6 @@ def test_a_line_that_is_longer_than_the_export_reads_is_named(served, caplog, kn
     assert [record.getMessage() for record in caplog.records] == [
         f"line {number} is longer than this export reads; only its beginning is used" for number in (8, 10) if knows
     ]
-
-
-def test_lines_are_numbered_through_all_batches(tmp_path, monkeypatch):
-    firsts = []
-
-    class Noting:
-        def translate(self, lines, first_line):
-            firsts.append((first_line, len(lines)))
-            return [Translation(line, 0.0) for line in lines]
-
-    monkeypatch.setattr(translate_command, "translator_of", lambda folder, size: Noting())
-    assert run_translate(tmp_path, "--batch-size", 1, text=b"a\n" * (BATCHES_AT_ONCE + 2)).exit_code == 0
-    assert [first for first, _ in firsts] == [1 + sum(size for _, size in firsts[:n]) for n in range(len(firsts))]
-    assert len(firsts) > 1
 
 
 def test_a_folder_without_an_export_is_refused(tmp_path):

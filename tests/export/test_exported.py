@@ -2,6 +2,7 @@
 
 import types
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -9,7 +10,7 @@ from export.graph.exported import ExportedTranslator
 from export.versions import ExportError
 from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.pieces.sources import encoded_lines
-from keras_transformer.pieces.translation import Translation
+from keras_transformer.pieces.translation import OUTPUTS, Translation, translations_of
 from keras_transformer.text.documents import DocumentTranslator
 from tests.support.echo import write_echo
 
@@ -110,3 +111,19 @@ def test_a_litert_model_tells_what_it_does_not_read_as_a_whole(pair, words, capl
     line = "fox " * words
     list(encoded_lines(pair[1], [line], 9))
     assert translator.are_too_long([line]) == [bool(caplog.records)]
+
+
+VALUES = (["the fox", "a hen"], [np.float32(-0.5), -2], [True, False], [np.float32(0.25), 0.75])
+
+
+def test_every_output_is_told():
+    assert translations_of(dict(zip(OUTPUTS, VALUES, strict=True))) == [
+        Translation("the fox", -0.5, is_cut=True, confidence=0.25),
+        Translation("a hen", -2.0, is_cut=False, confidence=0.75),
+    ]
+
+
+def test_what_an_older_export_does_not_tell_is_unknown():
+    older = translations_of(dict(zip(OUTPUTS[:2], VALUES[:2], strict=True)))
+    assert [(each.score, each.is_cut, each.confidence) for each in older] == [(-0.5, None, None), (-2.0, None, None)]
+    assert translations_of(dict(zip(OUTPUTS, [[], [], [], []], strict=True))) == []

@@ -68,23 +68,6 @@ def test_few_sentences_get_the_answer_of_the_graph(loaded, graph):
 
 
 @pytest.mark.release
-def test_what_litert_cannot_take_goes_to_the_graph(loaded, graph, monkeypatch):
-    few, taken = loaded._few, []
-    witness = type("Witness", (), {"can_run": few.can_run, "run": lambda _, *arguments: taken.append(arguments)})()
-    with monkeypatch.context() as patch:
-        patch.setattr(loaded, "_few", witness)
-        for texts in REQUESTS:
-            answer(loaded, texts)
-    assert [inputs["text"].tolist() for _, inputs in taken] == [
-        [text.encode() for text in texts]
-        for texts in REQUESTS
-        if len(texts) < 3 and not any("\n" in text for text in texts) and not answer(graph, texts)["truncated"].any()
-    ]
-    assert any(len(text) > LONGEST for _, inputs in taken for text in inputs["text"])  # bytes of a few tokens
-    assert answer(loaded, [b"\xff cat"])["translation"] == answer(graph, [b"\xff cat"])["translation"]
-
-
-@pytest.mark.release
 def test_a_damaged_litert_model_is_logged_and_the_graph_answers(version, graph, tmp_path, caplog):
     folder = tmp_path / "1"
     folder.symlink_to(version)

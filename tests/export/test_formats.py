@@ -42,6 +42,20 @@ def test_a_format_that_does_not_exist_is_refused_with_those_that_do(tmp_path):
     assert printed.exit_code == 2 and all(f"'{name}'" in " ".join(printed.stderr.split()) for name in FORMATS)
 
 
+@pytest.mark.parametrize(
+    ("kind", "options", "sentence"),
+    [
+        ("ctranslate2", {"coverage_penalty": 0.2}, "The coverage penalty is 0.2, .*--format saved"),
+        ("huggingface", {"coverage_penalty": 0.2}, "The coverage penalty is 0.2, .*--format saved"),
+        ("litert", {}, "--quantization int4 does not exist; LiteRT models have int8"),
+    ],
+)
+def test_what_a_format_lacks_is_refused(kind, options, sentence, tmp_path):
+    job = ExportJob(tmp_path / "run", tmp_path / "to", SearchOptions(**options), 19, None)
+    with pytest.raises(ExportError, match=sentence):
+        FORMATS[kind](*["int4"] * (kind == "litert")).export(job)
+
+
 def test_an_option_that_several_formats_have_is_the_same_in_each():
     for kind in FORMATS.values():
         assert options_of(kind).items() <= OPTIONS.items()

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import re
-import time
 import types
 
 import grpc
@@ -13,19 +12,13 @@ from grpc_health.v1.health import aio
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 from tensorflow_serving.apis import predict_pb2
-from tensorflow_serving.apis.classification_pb2 import ClassificationRequest
 from tensorflow_serving.apis.get_model_metadata_pb2 import GetModelMetadataRequest
 from tensorflow_serving.apis.get_model_status_pb2 import GetModelStatusRequest, GetModelStatusResponse
-from tensorflow_serving.apis.inference_pb2 import MultiInferenceRequest
-from tensorflow_serving.apis.regression_pb2 import RegressionRequest
 
 from export.server import grpc_api, protobuf_codec
-from export.server.bytes_in_flight import BytesInFlight
-from export.server.dispatcher import Dispatcher
 from export.server.errors import Code, RequestError
-from export.server.grpc_api import GrpcApi, received, set_serving
+from export.server.grpc_api import GrpcApi, set_serving
 from export.server.model_folder import State, Status
-from export.server.models import Models
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.signature import Signature, Tensor
@@ -63,10 +56,6 @@ def asked(name, shape):
     return predict_pb2.PredictResponse.FromString(answer)
 
 
-def test_what_fits_is_read():
-    assert tf.make_ndarray(asked("text", [40]).outputs["text"]).tolist() == [b"a"] * 40
-
-
 @pytest.mark.parametrize(
     ("name", "shape", "message"),
     [
@@ -80,28 +69,6 @@ def test_a_small_message_that_claims_many_values_is_refused_before_they_are_made
     monkeypatch.setattr(protobuf_codec, "array_of", lambda *arguments: pytest.fail("it is made"))
     with pytest.raises(RequestError, match=re.escape(message)):
         asked(name, shape)
-
-
-def test_a_message_counts_as_the_longest_until_it_has_arrived_and_then_as_what_it_is():
-    sizes, whole = [], BytesInFlight(1000)
-
-    async def read():
-        sizes.append(share.size)
-        return b"abc"
-
-    async def receive():
-        context, arriving = types.SimpleNamespace(read=read), asyncio.Semaphore(1)
-        body = await received(context, arriving, 900, share, time.monotonic() + 60)
-        assert not arriving.locked()
-        return body
-
-    with whole.share() as share:
-        assert asyncio.run(receive()) == b"abc"
-        assert (sizes, share.size, whole.held) == ([900], 3, 3)
-        with whole.share() as other, pytest.raises(RequestError) as error:
-            context = types.SimpleNamespace(read=lambda: pytest.fail("there is no room for it"))
-            asyncio.run(received(context, asyncio.Semaphore(1), 998, other, time.monotonic() + 60))
-    assert error.value.code is Code.RESOURCE_EXHAUSTED and whole.held == 0
 
 
 def test_each_reason_has_the_status_of_its_name():
@@ -175,135 +142,4 @@ def test_health_ends_before_the_requests_in_flight_do():
     assert asyncio.run(answers()) == [HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING]
 
 
-@pytest.mark.parametrize("has_keys", [False, True])
-def test_the_limits_of_the_options_are_those_of_the_grpc_server(has_keys, monkeypatch):
-    made = []
-
-    def server(options, maximum_concurrent_rpcs, interceptors):
-        made.append((dict(options), maximum_concurrent_rpcs, interceptors))
-        return types.SimpleNamespace(add_generic_rpc_handlers=handlers.extend, add_insecure_port=lambda place: 7)
-
-    handlers, keys = [], "keys" if has_keys else None
-    monkeypatch.setattr(grpc.aio, "server", server)
-    monkeypatch.setattr(grpc_api, "add_HealthServicer_to_server", lambda health, server: None)
-    options = ServerOptions(body_bytes=1000, header_seconds=2.5, deadline=9.0, connections=50)
-    dispatcher = types.SimpleNamespace(options=options)
-    *_, port = grpc_api.bound_server(dispatcher, types.SimpleNamespace(keys=keys, certificate=None))
-    [(found, calls, interceptors)] = made
-    assert (port, calls, [each.keys for each in interceptors]) == (7, 50, ["keys"] * has_keys)
-    assert found == {
-        "grpc.max_receive_message_length": 1000 + (1 << 16),
-        "grpc.max_send_message_length": -1,
-        "grpc.so_reuseport": 0,
-        "grpc.max_concurrent_streams": 50,
-        "grpc.http2.bdp_probe": 0,
-        "grpc.server_handshake_timeout_ms": 2500,
-        "grpc.keepalive_time_ms": 2500,
-        "grpc.http2.ping_timeout_ms": 2500,
-        "grpc.max_connection_age_ms": 9000,
-        "grpc.max_connection_age_grace_ms": 9250,
-    }
-    assert [handler.service_name() for handler in handlers] == [
-        "tensorflow.serving.PredictionService",
-        "tensorflow.serving.ModelService",
-    ]
-
-
 HERE, ELSEWHERE = "ipv4:127.0.0.1:1", "ipv4:10.0.0.7:1"
-
-
-async def failing(request, share, until):
-    raise ValueError("two\nlines")
-
-
-async def refusing(request, share, until):
-    raise RequestError(Code.FAILED_PRECONDITION, "why")
-
-
-async def echoing(request, share, until):
-    return request.SerializeToString() * 2
-
-
-BODY = predict_pb2.PredictRequest(model_spec={"name": "echo"}).SerializeToString()
-
-
-def call(body, answer=echoing, request_type=predict_pb2.PredictRequest, free=1, peer=HERE, **options):
-    """What a client gets, the messages of the log aside: the answer, or a code and a message."""
-    got, held = [], []
-
-    async def read():
-        held.append(dispatcher.bytes_in_flight.held)
-        return body
-
-    async def write(content):
-        held.append(dispatcher.bytes_in_flight.held)
-        got.append(content)
-
-    async def abort(code, message):
-        got.append((code, message))
-
-    async def main():
-        arriving = asyncio.Semaphore(free)
-        handler = grpc_api.method(dispatcher, arriving, request_type, answer, **options)
-        assert handler.request_streaming and handler.response_streaming
-        await handler.stream_stream(None, context)
-        assert arriving._value == free and dispatcher.bytes_in_flight.held == dispatcher.in_flight == 0
-
-    dispatcher = Dispatcher(
-        Models([types.SimpleNamespace(name="echo", status={})]), ServerOptions(body_bytes=1 << 20, deadline=0.05 + free)
-    )
-    context = types.SimpleNamespace(read=read, write=write, abort=abort, peer=lambda: peer, time_remaining=lambda: None)
-    asyncio.run(main())
-    dispatcher.close()
-    [outcome] = got
-    return outcome, held, dispatcher.metrics.text().decode()
-
-
-def test_a_call_holds_the_longest_message_until_it_has_come_and_its_answer_until_it_is_written():
-    outcome, held, _ = call(BODY)
-    assert outcome == BODY * 2 and held == [(1 << 20) + grpc_api.SLACK, 2 * len(BODY)]
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "message"),
-    [
-        ({"body": grpc.aio.EOF}, "INVALID_ARGUMENT", "The call has no message."),
-        ({"body": b"\xff"}, "INVALID_ARGUMENT", "The message is no PredictRequest."),
-        ({"body": BODY, "answer": refusing}, "FAILED_PRECONDITION", "why"),
-        ({"body": BODY, "answer": failing}, "INTERNAL", "The server failed at this request."),
-        ({"body": BODY, "free": 0}, "DEADLINE_EXCEEDED", "The message did not arrive within the deadline."),
-        (
-            {"body": BODY, "peer": ELSEWHERE, "only_here": True},
-            "PERMISSION_DENIED",
-            f"Predict is for this machine alone. {grpc_api.INSTEAD}",
-        ),
-    ],
-)
-def test_a_call_that_gets_no_answer_gets_a_code_and_a_sentence(options, code, message, caplog):
-    outcome, _, metrics = call(**options)
-    assert outcome == (grpc.StatusCode[code], message) and f'status="{code}"' in metrics
-    logged = [record.getMessage() for record in caplog.records]
-    assert logged == (["a request failed: ValueError('two\\nlines')"] if code == "INTERNAL" else [])
-
-
-@pytest.mark.parametrize(
-    ("peer", "options"), [(HERE, {"only_here": True}), (ELSEWHERE, {}), (ELSEWHERE, {"only_here": False})]
-)
-def test_only_some_calls_are_for_this_machine_alone(peer, options):
-    assert call(BODY, peer=peer, **options)[0] == BODY * 2
-
-
-@pytest.mark.parametrize(
-    ("request_type", "name"),
-    [
-        (predict_pb2.PredictRequest, "Predict"),
-        (ClassificationRequest, "Classify"),
-        (RegressionRequest, "Regress"),
-        (MultiInferenceRequest, "MultiInference"),
-        (GetModelMetadataRequest, "GetModelMetadata"),
-        (GetModelStatusRequest, "GetModelStatus"),
-    ],
-)
-def test_calls_are_counted_under_the_names_of_their_methods(request_type, name):
-    *_, metrics = call(b"", request_type=request_type)
-    assert f'API="{name}",entrypoint="GRPC"' in metrics

@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from export.client.client import ServingClient
-from export.server.http_connection import PIPELINED, HttpConnection
+from export.server.http_connection import PIPELINED
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from tests.support.bad_requests import Bystander, resident, send
@@ -277,15 +277,3 @@ def test_who_waits_for_the_end_of_a_refused_connection_need_not_send_the_rest_of
 def test_a_request_that_ends_the_connection_is_answered_whatever_follows_it(server):
     answer = send(server, GET.replace(b"Host", b"Connection: close\r\nHost") + GET)
     assert answer.count(b"HTTP/1.1 200") == answer.count(b"HTTP/1.1 ") == 1
-
-
-def test_an_answer_does_not_wait_until_its_headers_are_acknowledged(server, monkeypatch):
-    delays, connection_made = [], HttpConnection.connection_made
-
-    def record(self, transport):
-        connection_made(self, transport)
-        delays.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
-
-    monkeypatch.setattr(HttpConnection, "connection_made", record)
-    assert requests.get(server.url).status_code == 200
-    assert delays and all(delays)

@@ -3,7 +3,6 @@
 import dataclasses
 
 import pytest
-import tensorflow as tf
 
 from export.job import MOST_SENTENCES, ExportJob
 from export.versions import ExportError
@@ -44,14 +43,6 @@ def test_without_a_shortlist_nothing_else_is_changed():
     without = job().without_shortlist()
     assert without.options.shortlist == "off" and job().options == OPTIONS
     assert without == job()._replace(options=dataclasses.replace(OPTIONS, shortlist="off"))
-
-
-def test_a_run_is_opened_without_a_precision_that_its_scores_would_not_stand(monkeypatch):
-    """TF32, in which GPUs multiply float32 unless they are told otherwise."""
-    done = []
-    monkeypatch.setattr(tf.config.experimental, "enable_tensor_float_32_execution", done.append)
-    monkeypatch.setattr("keras_transformer.runs.saved_run.load_run", lambda run: done.append(run) or "a pair")
-    assert job()._replace(run="run").load_run() == "a pair" and done == [False, "run"]
 
 
 def test_so_many_sentences_are_compared_as_the_documents_say():

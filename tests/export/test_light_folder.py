@@ -6,13 +6,10 @@ import shutil
 
 import pytest
 
-from export.server import model_folder
-from export.server.errors import RequestError
 from export.server.model_folder import ModelFolder, State
-from export.server.models import Models
 from export.server.models_config import Model, Policy
 from export.versions import ExportError
-from tests.support.light_versions import LightVersion, use_light_versions, write_light
+from tests.support.light_versions import use_light_versions, write_light
 
 
 @pytest.fixture
@@ -46,18 +43,9 @@ def test_as_many_versions_are_served_as_the_policy_says_the_highest_first(most, 
     assert folder.status[3].state is State.END and folder.status[2].state is State.AVAILABLE
 
 
-def test_a_version_that_changes_while_it_is_loaded_is_closed_and_is_no_failure(tmp_path, closed, monkeypatch):
-    write_light(tmp_path / "mine", 1)
-    monkeypatch.setattr(LightVersion, "warm_up", lambda self: (self.path / "more").touch())
-    with pytest.raises(ExportError, match="No version in .* can be served: .*1 changed while it was loaded"):
-        opened(tmp_path / "mine")
-    assert closed == [("mine", 1)]
-
-
-def test_a_version_with_a_pipe_is_not_opened(tmp_path, closed, monkeypatch):
+def test_a_version_with_a_pipe_is_not_opened(tmp_path, closed):
     write_light(tmp_path / "mine", 1)
     os.mkfifo(tmp_path / "mine" / "1" / "assets")
-    monkeypatch.setattr(model_folder, "Version", lambda path: pytest.fail("it is read"))
     with pytest.raises(ExportError, match="assets is neither a file nor a folder"):
         opened(tmp_path / "mine")
 
@@ -78,13 +66,6 @@ def test_a_version_that_still_answers_is_closed_after_its_last_request(tmp_path,
         assert folder.status[1].state is State.END
 
     asyncio.run(asyncio.wait_for(replace(), 10))
-
-
-def test_a_number_that_is_served_again_keeps_its_state_when_the_one_before_it_is_closed(tmp_path, closed):
-    folder = opened(write_light(tmp_path / "mine", 1))
-    (tmp_path / "mine" / "1" / "more").touch()
-    asyncio.run(folder.refresh())
-    assert closed == [("mine", 1)] and folder.status[1].state is State.AVAILABLE
 
 
 @pytest.mark.parametrize(
@@ -131,53 +112,3 @@ def test_each_reason_is_given_once(tmp_path, closed):
     assert str(error.value).count("no memory") == 1
     with pytest.raises(ExportError, match="can be served: .*has no version 7"):
         opened(tmp_path / "mine", 1, frozenset([7]))
-
-
-def test_the_states_of_a_model_are_told_highest_first(tmp_path, closed):
-    folder = opened(write_light(tmp_path / "mine", 1, 2, 10), 9)
-    models = Models([folder])
-    assert list(models.statuses("mine")) == [10, 2, 1] and list(models.statuses("mine", 2)) == [2]
-    folder.status = dict(sorted(folder.status.items()))
-    assert list(models.statuses("mine")) == [10, 2, 1]
-
-
-def test_folders_and_the_file_are_looked_at_as_often_as_each_is_told(tmp_path, closed, monkeypatch):
-    seconds = []
-
-    async def watch(self, *given):
-        seconds.append((type(self).__name__, *given))
-
-    monkeypatch.setattr(ModelFolder, "watch", watch)
-    monkeypatch.setattr(Models, "_watch_file", watch)
-    models = Models([opened(write_light(tmp_path / "mine", 1))], "the file")
-    with pytest.raises(TimeoutError):
-        asyncio.run(asyncio.wait_for(models.watch(3.0, 7.0), 0.05))
-    assert seconds == [("ModelFolder", 3.0), ("Models", "the file", 7.0)]
-
-
-def test_a_reason_is_logged_again_after_another_one_and_after_a_good_reading(monkeypatch, caplog):
-    readings = ["damaged", "damaged", "gone", "damaged", "", "damaged", "damaged", ""]
-
-    def read(file):
-        if reason := readings.pop(0) if readings else "":
-            raise ExportError(reason)
-        return []
-
-    async def read_all():
-        watching = asyncio.create_task(Models([])._watch_file("the file", 0.0))
-        while readings and not watching.done():
-            await asyncio.sleep(0.001)
-        watching.cancel()
-
-    monkeypatch.setattr("export.server.models.read_models", read)
-    asyncio.run(asyncio.wait_for(read_all(), 10))
-    assert [record.message for record in caplog.records] == ["damaged.", "gone.", "damaged.", "damaged."]
-
-
-def test_every_model_that_cannot_be_loaded_is_counted_and_named(tmp_path, closed):
-    models = Models([opened(write_light(tmp_path / "mine", 1))])
-    write_light(tmp_path / "bad", 1, content="no memory")
-    new = [Model(name, tmp_path / name) for name in ("bad", "mine", "none")]
-    with pytest.raises(RequestError, match=r"^2 model\(s\) did not become available: \{\{name: bad .*name: none "):
-        asyncio.run(models.reload(new))
-    assert models.names == ["bad", "mine", "none"] and closed == []

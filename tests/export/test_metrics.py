@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from export.server.dispatcher import Dispatcher, Question
 from export.server.errors import Code, RequestError
-from export.server.metrics import LATENCIES, ROWS, SECONDS, Metrics, code_of
+from export.server.metrics import Metrics, code_of
 from export.server.models import Models
 from export.server.options import ServerOptions
 from export.server.process import local_server
@@ -108,10 +108,6 @@ def test_the_state_of_a_version_is_one_of_its_states(server):
     assert states == {"LOADING": 0, "AVAILABLE": 1, "UNLOADING": 0, "END": 0}
 
 
-def test_the_bounds_of_latencies_grow_from_10_microseconds_to_20_minutes():
-    assert LATENCIES[0] == 10 and 20 * 60 < LATENCIES[-1] / 1e6 < 30 * 60
-
-
 @pytest.mark.parametrize(
     ("error", "code"),
     [
@@ -125,44 +121,3 @@ def test_the_bounds_of_latencies_grow_from_10_microseconds_to_20_minutes():
 )
 def test_a_request_that_fails_has_the_code_of_its_reason(error, code):
     assert code_of(error) is code
-
-
-def test_the_bounds_of_batches_hold_what_the_options_allow_by_default():
-    options = ServerOptions()
-    assert ROWS[0] == 1 and options.batch_rows in ROWS and options.request_rows == ROWS[-1]
-    assert SECONDS[0] == 0.001 and 0.5 * options.deadline < SECONDS[-1] < options.deadline
-    assert [round(late / early, 9) for early, late in zip(SECONDS, SECONDS[1:], strict=False)] == [2.0] * 15
-
-
-def test_a_batch_is_counted_under_its_version_by_its_rows_and_seconds():
-    metrics, labels = Metrics(ANY), {"model_name": "any", "version": "7"}
-    for rows, seconds in ((3, 0.5), (2, 0.25)):
-        metrics.computed(types.SimpleNamespace(model="any", number=7), rows, seconds)
-    found = {
-        name: metrics.registry.get_sample_value(f"keras_transformer_{name}", labels)
-        for name in (
-            "rows_total",
-            "batch_rows_sum",
-            "batch_rows_count",
-            "batch_seconds_sum",
-            "rows_created",
-        )
-    }
-    assert list(found.values()) == [5, 5, 2, 0.75, None]  # the time at which a counter began is not shown
-
-
-@pytest.mark.parametrize(("names", "counted"), [(["a"], "a"), (["a", "b"], ""), ([], "")])
-def test_a_model_that_is_not_here_counts_under_the_only_one_or_under_no_name(names, counted):
-    metrics = Metrics(Models([types.SimpleNamespace(name=name, status={}) for name in names]))
-    for api in ("Predict", "GetModelStatus"):  # a probe counts with its time alone
-        metrics.answered("other", api, "REST", TimeoutError(), 0.5)
-    [requests] = [family for family in metrics.collect() if family.name.endswith("request_count")]
-    found = {(each.labels["model_name"], each.labels["status"]): each.value for each in requests.samples}
-    assert found == {(counted, "DEADLINE_EXCEEDED"): 1} | {(name, "OK"): 0 for name in names}
-    assert (
-        metrics.registry.get_sample_value(
-            ":tensorflow:serving:request_latency_count",
-            {"model_name": counted, "API": "GetModelStatus", "entrypoint": "REST"},
-        )
-        == 1
-    )

@@ -12,12 +12,10 @@ import requests
 
 from export.client.client import ServingClient
 from export.client.transports import ClientError
-from export.server import model_folder
 from export.server.model_folder import ModelFolder, State
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.version import Version
-from export.versions import ExportError
 from tests.support.echo import write_echo
 
 TEXT = "hello"
@@ -111,24 +109,6 @@ def test_the_old_version_ends_what_it_has_begun(folder, written):
     assert answers == [["xx"]]
 
 
-@pytest.mark.parametrize(
-    ("new", "gone", "sentences"),
-    [
-        ([1], [], ["1 is served"]),
-        ([], [1], ["1 is no longer served"]),
-        ([2], [1], ["2 replaces version 1"]),
-        ([1], [1], ["1 replaces another one of that number"]),
-        ([3, 1], [2, 1], ["3 replaces version 2", "1 replaces another one of that number"]),
-        ([4, 3], [2], ["4 replaces version 2", "3 is served"]),
-        ([4], [3, 2], ["4 replaces version 3", "2 is no longer served"]),
-        ([], [], []),
-    ],
-)
-def test_each_version_that_comes_or_goes_is_logged_once(new, gone, sentences, tmp_path, caplog):
-    model_folder.log_change(tmp_path, new, gone)
-    assert [each.getMessage() for each in caplog.records] == [f"{tmp_path}: version {each}" for each in sentences]
-
-
 def refresh(model):
     asyncio.run(asyncio.wait_for(model.refresh(), 60))
     version = model.version()
@@ -184,49 +164,9 @@ def test_while_the_served_version_is_damaged_it_is_served_from_memory(folder, ca
     assert model.status == {2: (State.AVAILABLE, "")} and caplog.text.count("cannot be loaded") == 1
 
 
-def test_a_version_is_complete_when_it_has_its_graph(folder, written):
-    model = ModelFolder.open(folder)
-    shutil.copytree(written["b"], folder / "2", ignore=lambda *_: ["saved_model.pb"])
-    assert refresh(model) == "a" and 2 not in model.status
-
-
-def test_a_lower_version_does_not_replace_a_higher_one(folder, written):
-    (folder / "1").rename(folder / "9")
-    model = ModelFolder.open(folder)
-    publish(written["b"], folder / "8")
-    assert refresh(model) == "a"
-    publish(written["c"], folder / "10")
-    assert refresh(model) == "c"
-
-
-def test_a_link_that_is_turned_to_another_folder_changes_what_is_served(folder, written, tmp_path):
-    publish(written["b"], tmp_path / "other" / "1")
-    link = tmp_path / "current"
-    link.symlink_to(folder)
-    model = ModelFolder.open(link)
-    assert (model.name, refresh(model)) == ("current", "a")
-    link.with_name("new").symlink_to("other")
-    link.with_name("new").rename(link)
-    assert refresh(model) == "b"
-
-
 def test_one_version_alone_can_be_served(folder):
     model = ModelFolder.open(folder / "1")
     assert (model.name, model.version().number) == ("echo", 1)
-
-
-def test_a_folder_in_which_nothing_can_be_loaded_is_refused(folder):
-    (folder / "1" / "saved_model.pb").write_bytes(b"nonsense")
-    with pytest.raises(ExportError, match="cannot be loaded"):
-        ModelFolder.open(folder)
-
-
-def test_a_version_is_warm_before_it_is_served(folder, monkeypatch):
-    warmed = []
-    monkeypatch.setattr(Version, "warm_up", lambda version: warmed.append(version.number))
-    served = ModelFolder.open(folder).version()
-    assert warmed == [served.number]
-    served.close()
 
 
 def test_a_version_that_is_withdrawn_while_it_is_loaded_is_not_served(folder, written, monkeypatch):

@@ -7,9 +7,10 @@ import threading
 import pytest
 
 from export.server.errors import Code, RequestError
-from export.server.model_folder import State
+from export.server.model_folder import State, Status
 from export.server.models import Models
 from export.server.models_config import ALL, Model, Policy
+from export.server.protocol import UNKNOWN, status_of
 from export.versions import HIGHEST, ExportError
 from tests.support.light_versions import LightVersion, use_light_versions, write_light
 
@@ -301,3 +302,12 @@ def test_what_the_file_does_not_change_a_reload_by_rpc_does(tmp_path):
         assert models.names == ["other"]
 
     watched(models, change)
+
+
+def test_a_status_has_the_versions_in_their_order_and_the_reason_of_a_failure():
+    response = status_of({9: Status(State.AVAILABLE), 4: Status(State.END, "no graph")})
+    found = [
+        (each.version, each.state, each.status.error_code, each.status.error_message)
+        for each in response.model_version_status
+    ]
+    assert found == [(9, State.AVAILABLE.value, 0, ""), (4, State.END.value, UNKNOWN, "no graph")]

@@ -7,13 +7,8 @@ import re
 
 import pytest
 
-from export.graph.explained import EXPLAINED_LINES
-from export.graph.slices import SLICE_ROWS, SLICE_TOKENS
-from export.server.bytes_in_flight import PATIENCE
-from export.server.dispatcher import BIG, Dispatcher
+from export.server.dispatcher import Dispatcher
 from export.server.grpc_api import bound_server
-from export.server.gzip_answers import LEVEL, SHORTEST, GzipAnswers
-from export.server.model_folder import RETRIES, RETRY_SECONDS
 from export.server.models import Models
 from export.server.options import ServerOptions
 from export.server.secrets import Secrets
@@ -113,22 +108,3 @@ def test_nothing_is_open_to_others_unless_it_is_asked_for():
 def test_what_is_in_flight_is_bounded_by_bodies():
     options = ServerOptions(body_bytes=1000)
     assert (options.bytes_in_flight, options.answer_bytes) == (32_000, 8_000)
-
-
-def test_the_limits_that_no_option_has_are_those_of_the_documents():
-    pages = (ROOT / "docs" / f"{name}.md" for name in ("serving", "operating"))
-    text = " ".join(" ".join(page.read_text(encoding="utf-8") for page in pages).split())
-    quarter, minute = {0.25: "a quarter of a second"}[PATIENCE], {60.0: "a minute"}[RETRY_SECONDS]
-    for sentence in (
-        f"arriving for more than {quarter} is refused",
-        f"longer than {BIG >> 10} KiB is parsed and written in one thread",
-        f"answer of {SHORTEST >> 10} KiB or more is gzip",
-        f"`--max_num_load_retries` ({RETRIES}), `--load_retry_interval_micros` ({minute})",
-        f"{RETRIES} times, {minute} apart",
-        f"takes at most {EXPLAINED_LINES} lines",
-        f"slices of at most {SLICE_ROWS} lines and {SLICE_TOKENS:,} padded tokens",
-        f"Of gRPC calls, {ServerOptions().connections:,} are answered at the same time",
-    ):
-        assert sentence in text, sentence
-    packed = GzipAnswers(None).packed
-    assert (packed.minimum_size, packed.compresslevel) == (SHORTEST, LEVEL)

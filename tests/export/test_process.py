@@ -6,7 +6,6 @@ import signal
 import socket
 import threading
 import time
-import types
 
 import pytest
 
@@ -61,27 +60,6 @@ def test_a_server_ends_although_a_version_is_loading(echo_folder, monkeypatch, s
     is_over.set()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_first_signal_ends_the_work_and_the_second_the_process_with_its_own_code(number, monkeypatch):
-    handlers, codes = {}, []
-
-    def add_signal_handler(loop, number, end, *given):
-        handlers[number] = lambda: end(*given)
-
-    async def run_server(models, options, on_start, stop):
-        assert set(handlers) == {signal.SIGTERM, signal.SIGINT} and not stop.is_set()
-        handlers[number]()
-        assert stop.is_set() and codes == []
-        handlers[number]()
-        return models, options, on_start
-
-    monkeypatch.setattr(asyncio.SelectorEventLoop, "add_signal_handler", add_signal_handler)
-    monkeypatch.setattr(os, "_exit", codes.append)
-    monkeypatch.setattr(process, "run_server", run_server)
-    assert run_until_signal("models", "options", "start") == ("models", "options", "start")
-    assert codes == [128 + number]
-
-
 @pytest.mark.parametrize("name", ["port", "grpc_port"])
 def test_a_port_that_is_taken_is_named_and_nothing_stays_open(name, echo_folder, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -92,55 +70,12 @@ def test_a_port_that_is_taken_is_named_and_nothing_stays_open(name, echo_folder,
     assert "request log" not in [thread.name for thread in threading.enumerate()]
 
 
-def test_a_second_server_on_the_ports_of_a_first_is_refused_and_holds_none(echo_folder, monkeypatch):
+def test_a_second_server_on_the_ports_of_a_first_is_refused(echo_folder):
     """Two processes would otherwise share the gRPC port, and a client would get the answers of either."""
-    listeners, open_port = [], process.open_port
-    monkeypatch.setattr(process, "open_port", lambda *place: listeners.append(open_port(*place)) or listeners[-1])
     with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as address:
         options = ServerOptions(port=0, grpc_port=address.grpc_port)
         with pytest.raises(ExportError, match=str(address.grpc_port)), local_server(echo_folder, options):
             pass
-        assert listeners[1].fileno() == -1  # closed
-
-
-def test_every_limit_of_the_options_arrives_at_connections_and_at_what_looks_for_changes(echo_folder, monkeypatch):
-    told, config = {}, process.uvicorn.Config
-
-    async def watch(self, *seconds):
-        told[type(self).__name__] = seconds
-
-    for kind in (Models, process.Secrets):
-        monkeypatch.setattr(kind, "watch", watch)
-    monkeypatch.setattr(
-        process.uvicorn, "Config", lambda *given, **named: told.update(named) or config(*given, **named)
-    )
-    seconds = {"idle_seconds": 7.0, "poll_seconds": 0.5, "models_poll_seconds": 0.7, "header_seconds": 3.0}
-    options = ServerOptions(port=0, grpc_port=0, connections=9, **seconds)
-    with local_server(echo_folder, options):
-        pass
-    connection = told.pop("http")
-    assert (connection.seconds, connection.most) == (3.0, 9)
-    assert told == {
-        "ws": "none",
-        "lifespan": "off",
-        "log_config": None,
-        "access_log": False,
-        "server_header": False,
-        "timeout_keep_alive": 7.0,
-        "timeout_graceful_shutdown": 2,
-        "Models": (0.5, 0.7),
-        "Secrets": (0.5,),
-    }
-
-
-def test_a_handshake_and_the_end_of_tls_have_the_time_of_headers():
-    certificate = types.SimpleNamespace(context="context")
-    for given, tls in (
-        (certificate, {"ssl": "context", "ssl_handshake_timeout": 3.0, "ssl_shutdown_timeout": 3.0}),
-        (None, {}),
-    ):
-        server = process.Uvicorn(process.uvicorn.Config(None), None, types.SimpleNamespace(certificate=given), 3.0)
-        assert server._tls == tls
 
 
 @pytest.mark.parametrize(
@@ -154,24 +89,6 @@ def test_an_address_is_written_as_clients_read_it(host, is_tls, page, rpc):
     address = process.Address("a model", host, 1, 2, is_tls)
     assert (address.page_url, address.url) == (page, f"{page}v1/models/a%20model")
     assert address.grpc_url == f"{rpc}a%20model"
-
-
-def test_ports_have_tls_and_unix_sockets_do_not_and_many_may_wait_at_both():
-    asked = []
-
-    async def create_server(connection, sock, **how):
-        asked.append((sock.family, how))
-
-    async def main():
-        asyncio.get_running_loop().create_server = create_server
-        secrets = types.SimpleNamespace(certificate=types.SimpleNamespace(context="context"))
-        server = process.Uvicorn(process.uvicorn.Config(None), None, secrets, 3.0)
-        await server.startup([types.SimpleNamespace(family=each) for each in (socket.AF_INET, socket.AF_UNIX)])
-        assert server.started and len(server.servers) == 2
-
-    asyncio.run(main())
-    tls = {"ssl": "context", "ssl_handshake_timeout": 3.0, "ssl_shutdown_timeout": 3.0}
-    assert asked == [(socket.AF_INET, {"backlog": 2048} | tls), (socket.AF_UNIX, {"backlog": 2048})]
 
 
 def test_an_address_of_ipv6_stands_in_brackets():

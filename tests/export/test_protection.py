@@ -7,9 +7,8 @@ import tensorflow as tf
 from export.server.errors import RequestError
 from export.server.protection import FORCED, INPUTS, REMAINING, UNPLACED, answered, run_protected, with_protection
 from export.server.signature import Signature, Tensor
-from export.server.version import Version, aligns, knows_terms
-from export.versions import CERTIFICATE, INFERENCE
-from keras_transformer.runs.inference import Inference
+from export.server.version import Version, aligns
+from export.versions import CERTIFICATE
 from keras_transformer.text.placeholders import placeholders_known
 from keras_transformer.text.protected import Abilities
 
@@ -107,24 +106,6 @@ def test_a_graph_that_divides_placeholders_into_pieces_knows_none():
     pieces = "\u2581 \u27e61\u27e7 \u2581 \u27e62\u27e7 \u2581 \u27e6 3 \u27e7".split(" ")
     assert placeholders_known(lambda text: pieces) == 2
     assert placeholders_known(lambda text: ["\u2581\u27e6", "1", "\u27e7"]) == 0
-
-
-def test_a_model_that_has_learned_terms_reads_them_and_another_one_refuses_them():
-    asked = {"glossary": ["dog\tHund\tsoft"], "protect": ["tags"]}
-    answer = ask(["a <b>dog</b>", "a cat"], abilities=Abilities(knows_terms=True), **asked)
-    assert firsts(answer["translations"]) == ["A <b>DOG\u00a6 HUND\u00ac</b>", "A CAT"]
-    with pytest.raises(RequestError, match="soft terms, which this model has not learned to read"):
-        ask(["a cat"], **asked)
-
-
-def test_a_version_says_whether_its_model_has_learned_terms(tmp_path, caplog):
-    assert not knows_terms(tmp_path)
-    (tmp_path / INFERENCE).parent.mkdir()
-    for knows in (False, True):
-        Inference(terms=knows).save(tmp_path / INFERENCE)
-        assert knows_terms(tmp_path) is knows
-    (tmp_path / INFERENCE).write_text("{")
-    assert not knows_terms(tmp_path) and "inference.json is damaged" in caplog.text
 
 
 def test_phrases_that_a_term_replaced_are_named_and_those_that_it_brought():

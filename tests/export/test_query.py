@@ -14,7 +14,6 @@ import export.__main__
 import export.query
 import export.serve
 import export.translate
-from export.client.access import Access
 from export.client.client import LONGEST_DEADLINE, ServingClient
 from keras_transformer.pieces.translation import Translation
 from tests.support.commands import invoke
@@ -78,29 +77,6 @@ def test_a_reader_that_closes_the_pipe_ends_it_without_a_word(tmp_path):
         assert (process.wait(60), process.stderr.read()) == (-signal.SIGPIPE, "")
 
 
-def test_every_option_arrives_in_the_client(monkeypatch, tmp_path):
-    class Recorder:
-        def __init__(self, *arguments, **named):
-            calls.append(inspect.signature(ServingClient.__init__).bind(None, *arguments, **named).arguments)
-
-        def translate(self, lines):
-            return [Translation(line, 0.0) for line in lines]
-
-    calls = []
-    monkeypatch.setattr("export.client.client.ServingClient", Recorder)
-    files = {name: tmp_path / name for name in ("ca", "certificate", "key", "api_key_file")}
-    for file in files.values():
-        file.write_text("content")
-    options = ["--url", "u", "--rows-per-request", 5, "--requests-at-once", 3, "--deadline", 2.5]
-    for name, file in files.items():
-        options += [f"--{name.replace('_', '-')}", file]
-    assert invoke(export.query.app, *options, stdin="a\n").stdout == "a\n"
-    [arguments] = calls
-    del arguments["self"]
-    access = Access(**files)
-    assert arguments == {"url": "u", "rows_per_request": 5, "requests_at_once": 3, "deadline": 2.5, "access": access}
-
-
 @pytest.mark.parametrize(("options", "line"), [([], "a"), (["--scores"], "-1.5\ta"), (["--confidence"], "0.75\ta")])
 def test_a_score_or_a_confidence_stands_before_the_line_if_it_is_asked_for(options, line, monkeypatch):
     client = types.SimpleNamespace(translate=lambda lines: [Translation(line, -1.5, confidence=0.75) for line in lines])
@@ -111,18 +87,6 @@ def test_a_score_or_a_confidence_stands_before_the_line_if_it_is_asked_for(optio
 
 def as_number(text):
     return float(text) if text[-1:].isdigit() else text
-
-
-@pytest.mark.parametrize("module", [export.query, export.serve, export.translate, export.__main__])
-def test_each_command_prepares_its_process_and_reads_what_it_is_given(module, monkeypatch, capsys):
-    prepared = []
-    for name in {"prepare_process", "end_on_signals", "end_on_interrupt"} & set(vars(module)):
-        monkeypatch.setattr(module, name, lambda name=name: prepared.append(name))
-    with pytest.raises(SystemExit) as ended:
-        module.main("the program of somebody", ["--no-such-option"])
-    printed = capsys.readouterr().err
-    assert ended.value.code == 2 and "Usage: the program of somebody" in printed and "--no-such-option" in printed
-    assert "prepare_process" in prepared and {"end_on_signals", "end_on_interrupt"} & set(prepared)
 
 
 def test_the_defaults_are_those_of_the_client_and_of_the_documents():
@@ -136,15 +100,3 @@ def test_the_defaults_are_those_of_the_client_and_of_the_documents():
     assert f"`--requests-at-once` ({client['requests_at_once']})" in text
     assert f"`--deadline` ({client['deadline']:g} s, at most a day, " in text and LONGEST_DEADLINE == 24 * 60 * 60
     assert f"with all its attempts: at most {client['attempts']}, whose" in text
-
-
-def test_as_many_lines_as_a_request_has_are_read_at_once_and_those_that_were_cut_are_named(monkeypatch, caplog):
-    requests, client = [], types.SimpleNamespace()
-    client.translate = lambda lines: (
-        requests.append(lines) or [Translation(each, 0.0, is_cut=each == "c") for each in lines]
-    )
-    monkeypatch.setattr("export.client.client.ServingClient", lambda *arguments, **named: client)
-    monkeypatch.setattr("keras_transformer.commands.console.BATCHES_AT_ONCE", 1)
-    result = invoke(export.query.app, "--url", "u", "--rows-per-request", 2, stdin=b"a\nb\nc\n\xff\n")
-    assert result.stdout == "a\nb\nc\n" and requests == [["a", "b"], ["c"]] and result.exit_code == 1
-    assert "(line numbers: 3)" in caplog.text and "with a larger --extra-length" in caplog.text

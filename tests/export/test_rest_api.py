@@ -3,17 +3,15 @@
 import asyncio
 import gzip
 import json
-import time
 
 import pytest
 import requests
 from starlette.requests import Request
 
-from export.server.dispatcher import Dispatcher
 from export.server.errors import Code, RequestError
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from export.server.rest_api import RestApi, answer_error, unless_disconnected
+from export.server.rest_api import answer_error, unless_disconnected
 from tests.support.bad_requests import send
 from tests.support.echo import write_echo
 
@@ -119,29 +117,6 @@ def test_base64_needs_no_padding(server, text):
 
 def test_a_connection_stays_longer_than_proxies_keep_theirs():
     assert ServerOptions().idle_seconds > 60
-
-
-@pytest.mark.parametrize("coding", ["identity", "gzip"])
-def test_while_a_body_is_unpacked_there_is_room_for_the_longest_and_then_for_what_it_is(coding, monkeypatch):
-    text, sizes = b" " * 5000, []
-    body = gzip.compress(text) if coding == "gzip" else text
-    dispatcher = Dispatcher(None, ServerOptions(body_bytes=10_000))
-
-    async def receive():
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def off_the_loop(function, size, until):
-        sizes.append((size, share.size))
-        return function()
-
-    monkeypatch.setattr(dispatcher, "off_the_loop", off_the_loop)
-    headers = [(b"content-encoding", coding.encode())]
-    with dispatcher.bytes_in_flight.share() as share:
-        request = Request({"type": "http", "method": "POST", "headers": headers}, receive)
-        assert asyncio.run(RestApi(dispatcher).content(request, share, time.monotonic() + 60)) == text
-        assert share.size == dispatcher.bytes_in_flight.held == len(text)
-    assert sizes == [(len(body) + 10_000,) * 2] * (coding == "gzip")
-    dispatcher.close()
 
 
 @pytest.mark.parametrize(("status", "header"), [(408, ("connection", "close")), (503, ("retry-after", "1")), (400, ())])

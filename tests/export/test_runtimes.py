@@ -1,16 +1,12 @@
 """The runtimes in which an export is compared: who asks whom, and what a failure says."""
 
-import types
-
 import pytest
 
-from export.certificate import runtimes
 from export.certificate.c_runtime import Runtime
 from export.certificate.runtimes import CRuntime, c_library, local_clients, package, strings
 from export.client.transports import GrpcTransport, RestTransport
 from export.graph.operations import meta_graph
 from export.versions import ExportError
-from keras_transformer.pieces.translation import Translation
 from tests.support.echo import write_echo
 
 
@@ -35,33 +31,6 @@ def packages(tmp_path):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).touch()
     return {"tensorflow": tmp_path / "tensorflow", "tensorflow_text": tmp_path / "text"}
-
-
-def signature_of(*outputs):
-    named = {name: types.SimpleNamespace(name=f"{name}:0") for name in (*outputs, "text")}
-    return types.SimpleNamespace(inputs={"text": named["text"]}, outputs={name: named[name] for name in outputs})
-
-
-def test_the_c_api_translates_so_many_lines_in_a_request_and_names_what_fails(packages, monkeypatch, tmp_path):
-    graph = types.SimpleNamespace(signature_def={"serving_default": signature_of("translation", "score", "is_cut")})
-    monkeypatch.setattr(runtimes, "meta_graph", lambda version: graph)
-    runtime = CRuntime(tmp_path, 2, **packages)
-
-    def ask(requests, outputs):
-        texts = [request["text"]["values"] for request in requests]
-        columns = {"translation": lambda text: text.upper(), "score": lambda text: -1.0, "is_cut": lambda text: True}
-        answers = [{"outputs": [[columns[name](text) for text in of] for name in outputs]} for of in texts]
-        return {
-            "responses": [
-                {"error": "no piece"} if of == ["bad"] else each for of, each in zip(texts, answers, strict=True)
-            ]
-        }
-
-    monkeypatch.setattr(runtime, "ask", ask)
-    found = runtime.translate(["a", "b", "c", "d", "e"])
-    assert found == [Translation(text, -1.0, is_cut=True) for text in "ABCDE"]
-    with pytest.raises(ExportError, match="does not translate in TensorFlow's C API: no piece"):
-        runtime.translate(["a", "b", "bad"])
 
 
 def test_a_tensorflow_without_the_c_api_and_a_package_that_is_none_are_named(packages, tmp_path):
@@ -101,13 +70,3 @@ def test_a_session_of_the_c_api_reads_and_writes_every_type_of_tensor(tmp_path):
         ask("repeat", ["rows"], text=strings(["a"]), times=times | {"shape": [1], "values": [0]}, spin=spin)
     with pytest.raises(KeyError, match="none:0"):
         runtime.output("none:0")
-
-
-@pytest.mark.parametrize("kind", [0, 4, 6, 8, 14, 22])
-def test_a_tensor_of_a_type_that_no_signature_has_is_an_error_and_no_text(kind):
-    runtime = Runtime.__new__(Runtime)
-    runtime.c = types.SimpleNamespace(
-        TF_TensorElementCount=lambda tensor: 1, TF_TensorData=lambda tensor: 0, TF_TensorType=lambda tensor: kind
-    )
-    with pytest.raises(TypeError, match=f"TF_DataType {kind}$"):
-        runtime.values(None)

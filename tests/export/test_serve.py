@@ -1,12 +1,10 @@
 """`keras-transformer serve` answers, drains at SIGTERM, and prints one sentence per mistake."""
 
-import dataclasses
 import re
 import signal
 import socket
 import threading
 import time
-import types
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ import requests
 from export.client.client import ServingClient
 from export.client.transports import ClientError
 from export.serve import announce, app
-from export.server.options import ServerOptions
 from export.server.process import Address
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.echo import write_echo
@@ -242,35 +239,3 @@ def test_what_cannot_be_opened_is_one_sentence_before_the_model_is_loaded(mistak
         }.get(mistake, in_use)
         ports = [part for name in ("port", "grpc-port") if name != mistake for part in (f"--{name}", 0)]
         assert_one_sentence(invoke(app, echo_folder, *ports, f"--{mistake}", wrong), sentence)
-
-
-OTHER = {"host": "::1", "port": 1234, "grpc_port": 1235, "allow_origins": ("https://a.org", "https://b.org")}
-NO_OPTION = {"header_seconds", "idle_seconds", "connections"}
-
-
-@pytest.mark.parametrize("is_answered", [True, False])
-def test_every_option_arrives_in_the_server_and_its_end_is_the_exit_code(
-    is_answered, echo_folder, tmp_path, monkeypatch
-):
-    received, codes, values = [], [], {}
-    for field in dataclasses.fields(ServerOptions):
-        changed = {int: lambda value: value + 1, float: lambda value: value + 0.5, bool: lambda value: True}
-        change = changed.get(field.type, lambda value, name=field.name: tmp_path / name)
-        values[field.name] = OTHER.get(field.name) or change(getattr(ServerOptions(), field.name))
-    values = {name: value for name, value in values.items() if name not in NO_OPTION}
-    monkeypatch.setattr("export.server.models.Models.in_folder", lambda path: types.SimpleNamespace(names=["echo"]))
-    monkeypatch.setattr("export.server.secrets.Secrets", lambda options: None)
-    monkeypatch.setattr("export.server.sockets.open_port", lambda host, port: open(tmp_path / f"port {port}", "w"))
-    monkeypatch.setattr(
-        "export.server.process.run_until_signal", lambda served, options, start: received.append(options) or is_answered
-    )
-    monkeypatch.setattr("export.serve.end_at_once", codes.append)
-    arguments = [echo_folder]
-    for name, value in values.items():
-        option = "--" + name.removesuffix("s" if name == "allow_origins" else "").replace("_", "-")
-        for each in value if isinstance(value, tuple) else [value]:
-            arguments += [option] if each is True else [option, each]
-    printed = invoke(app, *arguments)
-    assert {path.name for path in tmp_path.glob("port *")} == {"port 1234", "port 1235"}
-    assert received == [ServerOptions(**values)] and codes == [0 if is_answered else 1], printed.output
-    assert (f"--drain-seconds {values['drain_seconds']:g}" in printed.stderr) is not is_answered

@@ -5,59 +5,20 @@ import re
 
 import pytest
 import yaml
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
+from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
 from export.server.options import ServerOptions
 from tests.support.places import ROOT
 
 SERVING = ROOT / "serving"
-DOCUMENT = (ROOT / "docs" / "tensorflow_serving.md").read_text(encoding="utf-8")
 SERVER_PAGE = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
 SERVER_PAGES = SERVER_PAGE + (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
 INT64, BOOL, STRING, MESSAGE = 3, 8, 9, 11
-WRAPPED = {"Int64Value": INT64, "BoolValue": BOOL}
 
 
 def read(name):
     return (SERVING / name).read_text(encoding="utf-8")
-
-
-def message_class(name, messages):
-    """A message class from the fields that the .proto files of TensorFlow Serving define: (name, number, type)."""
-    file = descriptor_pb2.FileDescriptorProto(name=f"{name}.proto", package="served", syntax="proto3")
-    for message, fields in messages.items():
-        described = file.message_type.add(name=message)
-        for field, number, kind in fields:
-            added = described.field.add(name=field, number=number, label=1)
-            added.type = kind if isinstance(kind, int) else MESSAGE
-            if added.type == MESSAGE:
-                added.type_name = f".served.{kind}"
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"served.{name}"))
-
-
-BATCHING = message_class(  # tensorflow_serving/servables/tensorflow/session_bundle_config.proto
-    "BatchingParameters",
-    {name: [("value", 1, kind)] for name, kind in WRAPPED.items()}
-    | {
-        "BatchingParameters": [
-            ("max_batch_size", 1, "Int64Value"),
-            ("batch_timeout_micros", 2, "Int64Value"),
-            ("max_enqueued_batches", 3, "Int64Value"),
-            ("num_batch_threads", 4, "Int64Value"),
-            ("pad_variable_length_inputs", 7, BOOL),
-        ]
-    },
-)
-MONITORING = message_class(  # tensorflow_serving/config/monitoring_config.proto
-    "MonitoringConfig",
-    {
-        "MonitoringConfig": [("prometheus_config", 1, "PrometheusConfig")],
-        "PrometheusConfig": [("enable", 1, BOOL), ("path", 2, STRING)],
-    },
-)
 
 
 def test_the_models_are_a_model_server_config():
@@ -73,19 +34,6 @@ def test_the_canary_in_comments_is_valid_too():
     [model] = text_format.Parse(text, model_server_config_pb2.ModelServerConfig()).model_config_list.config
     assert dict(model.version_labels) == {"stable": 1, "canary": 2}
     assert list(model.model_version_policy.specific.versions) == [1, 2]
-
-
-def test_the_batching_parameters_are_those_of_the_document():
-    batching = text_format.Parse(read("batching_parameters.txt"), BATCHING())
-    assert batching.max_batch_size.value == ServerOptions().batch_rows
-    for field, value in batching.ListFields():
-        shown = f"{value.value}" if field.message_type else str(value).lower()
-        assert f"| `{field.name}` | {shown} |" in DOCUMENT
-
-
-def test_the_metrics_have_a_path():
-    config = text_format.Parse(read("monitoring.config"), MONITORING()).prometheus_config
-    assert config.enable and config.path == "/monitoring/prometheus/metrics"
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import types
 
 import grpc
 import pytest
-import requests
 import tensorflow as tf
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
@@ -15,9 +14,6 @@ from export.client.client import LONGEST_DEADLINE, ServingClient, defaults_of
 from export.client.transports import (
     LONGEST_MESSAGE,
     ClientError,
-    GrpcTransport,
-    RestTransport,
-    decoded,
     is_loopback,
     on_one_line,
 )
@@ -60,17 +56,6 @@ def test_the_first_line_of_a_file_that_is_no_note_is_the_key(content, key, tmp_p
     with contextlib.nullcontext() if key else pytest.raises(UserError, match="keys has no API key"):
         assert Access(api_key_file=tmp_path / "keys").api_key() == key
     assert Access().api_key() == ""
-
-
-@pytest.mark.parametrize("key", ["", "k"])
-def test_only_whoever_has_a_key_sends_one(key, tmp_path):
-    (tmp_path / "keys").write_text("k")
-    access = Access(api_key_file=tmp_path / "keys") if key else Access()
-    by_grpc = ServingClient("grpc://localhost:1/m", access=access).transport.metadata_of_calls
-    session = ServingClient("http://localhost:1/v1/models/m", access=access).transport.session
-    request = session.prepare_request(requests.Request("POST", "http://localhost:1"))
-    assert by_grpc == ([("authorization", "Bearer k")] if key else [])
-    assert request.headers.get("Authorization") == ("Bearer k" if key else None)
 
 
 @pytest.mark.parametrize("missing", ["translation", "score"])
@@ -180,75 +165,3 @@ def test_a_file_that_cannot_be_read_is_named_before_anything_is_sent(names, miss
         else contextlib.nullcontext()
     ):
         Access(**{name: tmp_path / name for name in names})
-
-
-@pytest.mark.parametrize("scheme", ["http", "https"])
-def test_as_many_connections_stay_open_as_there_are_requests_at_once(scheme):
-    adapter = RestTransport(f"{scheme}://h/v1/models/m", 7, Access()).session.get_adapter(f"{scheme}://h")
-    assert adapter._pool_maxsize == 7
-
-
-@pytest.mark.parametrize(
-    ("named", "is_asked"), [({}, True), ({"uses_proxy": True}, True), ({"uses_proxy": False}, False)]
-)
-def test_a_session_asks_the_proxy_of_the_environment_unless_it_must_not(named, is_asked):
-    assert RestTransport("http://h/v1/models/m", 1, Access(), **named).session.trust_env is is_asked
-
-
-@pytest.mark.parametrize("credentials", [None, "credentials"])
-@pytest.mark.parametrize("uses_proxy", [False, True])
-def test_a_channel_sends_any_size_reads_64_mib_and_asks_a_proxy_only_if_it_may(credentials, uses_proxy, monkeypatch):
-    made, insecure = [], grpc.insecure_channel
-
-    def channel(target, *given):
-        made.append((target, *given))
-        return insecure(target)
-
-    for name in ("insecure_channel", "secure_channel"):
-        monkeypatch.setattr(grpc, name, channel)
-    transport = GrpcTransport("h:1", "m", credentials, "", uses_proxy)
-    [(target, *given, options)] = made
-    assert (target, given) == ("h:1", [credentials] if credentials else [])
-    assert dict(options) == {
-        "grpc.max_receive_message_length": 64 << 20,
-        "grpc.max_send_message_length": -1,
-        "grpc.enable_http_proxy": int(uses_proxy),
-    }
-    assert transport.scheme == ("grpcs" if credentials else "grpc")
-
-
-def test_an_answer_that_comes_too_late_is_told_in_seconds_and_what_is_no_text_is_marked(monkeypatch):
-    transport = RestTransport("http://h/v1/models/m", 1, Access())
-    asked = []
-
-    def request(method, url, **how):
-        asked.append((method, url, how["timeout"]))
-        raise requests.exceptions.ReadTimeout("late")
-
-    monkeypatch.setattr(transport.session, "request", request)
-    with pytest.raises(ClientError, match="h/v1/models/m:predict did not answer within 2.5 seconds") as error:
-        transport.predict("serving_default", {"text": ["a"]}, 2.5)
-    assert error.value.code == "DEADLINE_EXCEEDED" and asked == [("POST", "http://h/v1/models/m:predict", 2.5)]
-    assert decoded([[b"a\xff"], 1, "b"]) == [["a\ufffd"], 1, "b"]
-
-
-def test_an_input_without_values_has_the_type_that_the_signature_wants(monkeypatch):
-    signature = SignatureDef()
-    signature.inputs["times"].dtype = tf.int32.as_datatype_enum
-    transport, asked = GrpcTransport("h:1", "m"), []
-    monkeypatch.setattr(transport, "metadata", lambda seconds: {"repeat": signature})
-    call = lambda method, request, seconds: asked.append((request, seconds)) or types.SimpleNamespace(outputs={})  # noqa: E731
-    monkeypatch.setattr(transport, "_call", call)
-    assert (
-        transport.predict(
-            "repeat",
-            {
-                "times": [],
-            },
-            7.5,
-        )
-        == {}
-    )
-    [(request, seconds)] = asked
-    assert request.inputs["times"].dtype == tf.int32.as_datatype_enum and seconds == 7.5
-    assert (request.model_spec.name, request.model_spec.signature_name) == ("m", "repeat")

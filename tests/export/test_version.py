@@ -13,7 +13,7 @@ from export.graph.version_folder import prediction_log
 from export.server.errors import Code, RequestError
 from export.server.paragraphs import LANGUAGE, PARAGRAPHS, SPANS
 from export.server.signature import Signature, Tensor
-from export.server.version import Version, example_of, without_warnings
+from export.server.version import Version, example_of
 from export.versions import CERTIFICATE, WARM_UP_REQUESTS
 from keras_transformer.ground.errors import UserError
 from keras_transformer.text.placeholders import symbols_of
@@ -174,21 +174,6 @@ def test_warm_up_requests_are_answered_in_their_order_until_one_cannot_be(conten
     assert why or [signature.name for signature, *_ in asked] == ["serving_default", "repeat"]
 
 
-def test_a_version_computes_in_the_thread_that_asks_and_its_session_ends_with_it(tmp_path):
-    version = Version(write_echo(tmp_path / "a name"))
-    session, options = version._session, []
-    asking = types.SimpleNamespace(
-        run=lambda *arguments, **named: options.append(named["options"]) or session.run(*arguments, **named)
-    )
-    version._session = asking
-    version.run(version.signatures["serving_default"], ("translation",), texts("a"))
-    assert [each.inter_op_thread_pool for each in options] == [-1] and version.number == 1
-    version._session = session
-    version.close()
-    with pytest.raises(RuntimeError, match="closed"):
-        session.run([])
-
-
 @pytest.mark.parametrize(
     ("content", "example"),
     [(None, ""), ("{", ""), ("[]", ""), ("{}", ""), ('{"example": "Ein Hund."}', "Ein Hund."), ('{"example": 3}', "3")],
@@ -205,7 +190,7 @@ def test_a_version_knows_the_placeholders_that_its_tokenizer_leaves_whole(has_to
     version = Version.__new__(Version)
     tokenize = Signature("tokenize", {}, {"pieces": Tensor("pieces:0", tf.string, (None,))}, {})
     version.signatures = {"tokenize": tokenize} if has_tokenizer else {}
-    version._of_files = Abilities(2, knows_terms=True)
+    version._of_files = Abilities(2)
 
     def pieces(signature, outputs, inputs):
         assert signature is tokenize and outputs == ("pieces",)
@@ -215,18 +200,4 @@ def test_a_version_knows_the_placeholders_that_its_tokenizer_leaves_whole(has_to
         }
 
     version._compute = pieces
-    assert version._abilities == Abilities(known, knows_terms=True)
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_while_a_graph_is_loaded_tensorflow_is_silent_and_other_loads_wait(fails):
-    before = tf.compat.v1.logging.get_verbosity()
-    try:
-        with without_warnings():
-            assert tf.compat.v1.logging.get_verbosity() == tf.compat.v1.logging.ERROR != before
-            assert without_warnings._lock.locked()
-            if fails:
-                raise OSError
-    except OSError:
-        assert fails
-    assert tf.compat.v1.logging.get_verbosity() == before and not without_warnings._lock.locked()
+    assert version._abilities == Abilities(known)

@@ -17,6 +17,7 @@ import typer
 
 from keras_transformer.commands import console
 from keras_transformer.commands.console import CutLines, exit_codes, groups, output_line
+from keras_transformer.ground.durations import duration
 from keras_transformer.ground.errors import InputError, UserError, first_line_of
 from keras_transformer.ground.files import on_one_line
 from keras_transformer.ground.imports import quiet_imports
@@ -297,3 +298,11 @@ def test_columns_before_a_text_are_those_that_are_asked_for(score, confidence):
     output_line(Translation("a", -1.5, confidence=0.0), score, confidence)
     with pytest.raises(UserError, match="calibrate") if confidence else contextlib.nullcontext():
         output_line(Translation("a", -1.5), score, confidence)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.4, "0 s"), (9, "9 s"), (59.6, "1 min 00 s"), (65, "1 min 05 s"), (3599, "59 min 59 s"), (3725, "1 h 02 min")],
+)
+def test_a_duration_has_its_two_largest_units(seconds, text):
+    assert duration(seconds) == text

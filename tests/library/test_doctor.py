@@ -1,6 +1,5 @@
 """`keras-transformer doctor`: its lines, its exit code, and that it needs neither TensorFlow nor Keras."""
 
-import itertools
 import shutil
 import sys
 
@@ -8,7 +7,7 @@ import pytest
 
 from keras_transformer.commands import doctor
 from keras_transformer.doctor import packages
-from keras_transformer.doctor.finding import MISSING, missing, note, ok
+from keras_transformer.doctor.finding import MISSING
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.findings import removed
 from tests.support.processes import python
@@ -32,31 +31,6 @@ def test_a_damaged_run_ends_the_command_with_1(run):
     result = invoke(doctor.app, run)
     assert result.exit_code == 1 and "MISSING it has no tokenizer.model" in result.stdout
     assert result.stdout.splitlines()[-1].startswith("1 of these lines is MISSING")
-
-
-@pytest.mark.parametrize(
-    ("lacking", "last"),
-    [
-        (0, "All that is needed is here."),
-        (1, "1 of these lines is MISSING: do what the arrows say."),
-        (3, "3 of these lines are MISSING: do what the arrows say."),
-    ],
-)
-@pytest.mark.parametrize("path", [None, "run"])
-def test_every_finding_is_a_line_with_its_advice_and_what_is_missing_is_counted(lacking, last, path, monkeypatch):
-    lack = [missing(f"no {number}", "install it") for number in range(lacking)]
-    monkeypatch.setattr(doctor, "software", lambda: [ok("Python"), *lack[:1]])
-    monkeypatch.setattr(doctor, "machine", lambda place: [note(f"at {place}", "look"), *lack[1:2]])
-    monkeypatch.setattr(doctor, "extras", lambda: [ok("hub", "use it"), *lack[2:]])
-    monkeypatch.setattr(doctor, "folder_findings", lambda place: [ok("a run")])
-    result = invoke(doctor.app, *[path] if path else [])
-    blocks = [["Packages", "  ok      Python"], ["Machine", f"  note    at {path or '.'}", "          -> look"]]
-    blocks += [["Extras", "  ok      hub", "          -> use it"]]
-    for number, block in enumerate(blocks[:lacking]):
-        block += [f"  MISSING no {number}", "          -> install it"]
-    blocks += [["run", "  ok      a run"]] if path else []
-    assert result.stdout.splitlines() == [*itertools.chain(*blocks), "", last]
-    assert result.exit_code == (lacking > 0)
 
 
 def test_a_model_of_the_hub_that_is_no_name_is_one_sentence():

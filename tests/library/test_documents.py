@@ -9,7 +9,8 @@ from keras_transformer.pieces.translation import Translation
 from keras_transformer.text import sentences
 from keras_transformer.text.documents import DocumentTranslator, on_one_line
 from keras_transformer.text.fitting import is_joined
-from tests.support.documents import capitals, translator
+from keras_transformer.text.formats import plain
+from tests.support.documents import capitals, texts_of, translator
 
 TEXT = """Heading
 
@@ -167,3 +168,15 @@ def test_half_of_a_character_is_one_of_the_text():
     with pytest.raises(InputError, match="^The text has a lone surrogate"):
         translator(str).document("a \ud800")
     assert translator(str).document("").sentences == translator(str, are_too_long=None).document(" \n").sentences == []
+
+
+def test_a_paragraph_has_so_many_lines_at_most(monkeypatch):
+    monkeypatch.setattr(plain, "LONGEST", 2)
+    parts = list(plain.text_parts([b"a\n", b"b\n", b"c\n", b" \n", b"d"], "file", ()))
+    assert [part if isinstance(part, str) else [part.passage.raw] for part in parts] == [
+        ["a\nb\n"],
+        ["c\n"],
+        " \n",
+        ["d"],
+    ]
+    assert texts_of("text", "") == []

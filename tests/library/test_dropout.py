@@ -1,12 +1,14 @@
 """Dropout: the share that it keeps, masks that depend on the seed alone, and no effect outside training."""
 
 import itertools
+import types
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.ground.replicas import number_of_replica, replica_count, sum_over_replicas
 from keras_transformer.layers import dropout as dropout_module
 from keras_transformer.layers.dropout import Dropout, dropout, random_bits
 from tests.support.models import as_numpy, assert_close, normal
@@ -97,19 +99,6 @@ def test_the_layer_draws_another_mask_in_every_training_call():
     assert (first != second).any()
 
 
-@pytest.mark.slow
-def test_no_two_replicas_or_layers_share_a_stream(monkeypatch):
-    streams, replicas = 1000, 8
-    found = set()
-    for number in range(replicas):
-        monkeypatch.setattr(dropout_module, "replica_count", lambda: replicas)
-        monkeypatch.setattr(dropout_module, "number_of_replica", lambda number=number: number)
-        seeds = [as_numpy(dropout_module.seed_of_replica(tf.constant([place, 7], "int64"))) for place in range(streams)]
-        assert {step for _, step in seeds} == {7}
-        found |= {int(stream) % 2**32 for stream, _ in seeds}
-    assert len(found) == streams * replicas
-
-
 def test_layers_with_the_same_seed_draw_the_same_mask_and_with_another_seed_another():
     inputs = np.ones(1000, "float32")
     one, same, other = (as_numpy(Dropout(0.5, seed=seed)(inputs, training=True)) for seed in (1, 1, 2))
@@ -154,3 +143,39 @@ def test_a_replica_adds_its_number_to_the_stream_of_its_seed(monkeypatch):
     assert as_numpy(dropout_module.seed_of_replica(seed)).tolist() == [11 + 3 * 0x9E3779B9, 5]
     monkeypatch.setattr(dropout_module, "replica_count", lambda: 1)
     assert dropout_module.seed_of_replica(seed) is seed
+
+
+@pytest.fixture
+def strategy(monkeypatch):
+    """A strategy of three replicas, seen from its third one: all have the same values."""
+    context = types.SimpleNamespace(
+        num_replicas_in_sync=3,
+        replica_id_in_sync_group=2,
+        all_reduce=lambda kind, value: 3 * value if kind == tf.distribute.ReduceOp.SUM else value,
+    )
+    monkeypatch.setattr(tf.distribute, "get_replica_context", lambda: context)
+    monkeypatch.setattr(tf.distribute, "get_strategy", lambda: context)
+    return context
+
+
+def of_all(value=5.0):
+    return replica_count(), number_of_replica(), float(sum_over_replicas(value))
+
+
+def test_a_replica_knows_its_number_their_count_and_the_sum_of_all(strategy):
+    assert of_all() == (3, 2, 15.0)
+    strategy.num_replicas_in_sync = 1
+    assert sum_over_replicas(5.0) == 5.0
+
+
+def test_between_replicas_and_without_a_strategy_there_is_nothing_to_sum(strategy, monkeypatch):
+    monkeypatch.setattr(tf.distribute, "get_replica_context", lambda: None)  # while Keras builds the model
+    assert of_all() == (3, 0, 5.0)
+    monkeypatch.undo()
+    assert of_all() == (1, 0, 5.0)
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_other_backends_have_one_replica(strategy, backend, monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: backend)
+    assert of_all() == (1, 0, 5.0)

@@ -33,9 +33,7 @@ from tests.support.models import (
 from tests.support.runs import SENTENCES, random_run, write_config
 from tests.support.training import TINY, train, training_model
 from train.__main__ import app
-from train.config.training import RowLengths
-from train.cost.cost import forward_flops, memory_bytes, parameter_count
-from train.cost.transformer_cost import encoder_sublayer_flops
+from train.cost.cost import parameter_count
 
 KINDS = {
     "convolutional": dict(encoder_layer="convolutional", kernel_size=5),
@@ -156,26 +154,6 @@ def test_the_encoder_learns_in_a_step_of_training(eager, kind):
 @every_kind
 def test_the_formula_counts_the_weights_that_there_are(models, kind):
     assert parameter_count(models[kind].transformer_config) == models[kind].count_params()
-
-
-def test_operations_per_word_are_those_of_table_1():
-    one = SMALL.replace(d_model=2, d_ff=2, num_heads=1)
-    projections = 2 * 4 * 2 * 2  # four matrices of 2 x 2, multiplied and added
-    assert encoder_sublayer_flops(one, 100) == projections + 2 * 4 * 100  # query-key and weight-value, 100 keys
-    restricted = one.replace(encoder_layer="restricted", neighbourhood=9)
-    assert encoder_sublayer_flops(restricted, 100) == projections + 2 * 4 * 9
-    assert encoder_sublayer_flops(restricted, 5) == projections + 2 * 4 * 5  # a short sentence has no nine words
-    convolutional = one.replace(encoder_layer="convolutional", kernel_size=5)
-    assert encoder_sublayer_flops(convolutional, 100) == encoder_sublayer_flops(convolutional, 7) == 2 * 5 * 2 * 2
-    recurrent = one.replace(encoder_layer="recurrent")  # six matrices of 2 x 2
-    assert encoder_sublayer_flops(recurrent, 100) == 6 * 2 * 4
-    assert forward_flops(convolutional, 10, 1) < forward_flops(one, 10, 1)
-
-
-@every_kind
-def test_memory_is_estimated(kind):
-    config = SMALL.replace(**KINDS[kind])
-    assert memory_bytes(config, 2, RowLengths(8, 8)) > 4 * 4 * parameter_count(config)
 
 
 # configuration

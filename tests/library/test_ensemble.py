@@ -254,19 +254,6 @@ def test_distil_chooses_among_what_the_runs_say_together(runs, text, tmp_path):
     )
 
 
-@pytest.mark.slow
-def test_a_distillation_does_not_go_on_with_another_ensemble(runs, text, tmp_path, monkeypatch):
-    def stopped(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(train.distil, "distil", stopped)
-    distil = functools.partial(invoke, train.distil.app, runs[0], *text, "--output", tmp_path / "output")
-    for _ in range(2):  # the same ensemble begins, and goes on until it is stopped again
-        assert distil(*ensemble_of(runs[1:2])).exit_code == 130
-    for others in ([], runs[2:], runs[1:]):
-        assert_one_sentence(distil(*ensemble_of(others)), "another text, model or search")
-
-
 APPS = {
     "translate": keras_transformer.commands.translate.app,
     "evaluate": train.evaluate.app,

@@ -1,15 +1,11 @@
 """`keras_transformer explain`: a page in one file, with what was asked."""
 
 import json
-import pathlib
 import re
 
 import pytest
 
-from keras_transformer.commands import explain as explain_command
 from keras_transformer.commands.explain import app
-from keras_transformer.runs.inference import Inference
-from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.explainer import Explainer, Explanation
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import SENTENCES
@@ -51,36 +47,6 @@ def asked(monkeypatch):
 
     monkeypatch.setattr(Explainer, "load", load)
     return calls
-
-
-@pytest.mark.parametrize(("run", "name"), [("runs/numbers/.", "numbers"), ("hf://user/model@v1", "hf://user/model@v1")])
-def test_the_page_names_its_model_and_the_command_the_page(asked, tmp_path, run, name, monkeypatch):
-    monkeypatch.setattr(explain_command, "opened", lambda run: pathlib.Path("cache/0a1b" if "hf:" in run else run))
-    page = tmp_path / "page.html"
-    page.symlink_to("target.html")
-    assert invoke(app, run, "one", "--to", page).stdout == f"{page}\n" and page.is_symlink()
-    assert data_of(page.read_text(encoding="utf-8"))["model"] == name
-
-
-@pytest.mark.parametrize(
-    ("options", "search"),
-    [
-        ([], SearchOptions(beam_size=4, n_best=4)),
-        (["--beam-size", 3], SearchOptions(beam_size=3, n_best=3)),
-        (["--n-best", 2], SearchOptions(beam_size=4, n_best=2)),
-    ],
-)
-def test_the_whole_beam_is_shown_unless_fewer_are_wanted(asked, tmp_path, options, search):
-    assert invoke(app, "run", "one", "--to", tmp_path / "page.html", *options).exit_code == 0
-    assert asked[1] == search
-
-
-def test_a_run_that_writes_trees_reads_words_and_has_a_search_of_its_own(asked, tmp_path):
-    search = {"beam_size": 7, "length_penalty": 0.3, "extra_length": 9, "coverage_penalty": 0.125}
-    Inference("trees", search).save(tmp_path / "inference.json")
-    command = [tmp_path, "see  (x) .", "--to", tmp_path / "page.html", "--extra-length", 5]
-    assert invoke(app, *command).exit_code == 0
-    assert asked == [tmp_path, SearchOptions(7, 0.3, 5, coverage_penalty=0.125, n_best=4), "see -LRB-x-RRB- .", ""]
 
 
 @pytest.mark.slow

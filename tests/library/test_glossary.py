@@ -11,7 +11,7 @@ from keras_transformer.text.glossary import Glossary, Term, length_written_out
 
 
 def found(text, *terms):
-    return [(text[start:end], target) for start, end, target, _ in Glossary(terms).matches(text)]
+    return [(text[start:end], target) for start, end, target in Glossary(terms).matches(text)]
 
 
 def test_a_term_is_a_whole_word_in_any_case_unless_its_flags_say_otherwise():
@@ -52,7 +52,7 @@ def test_a_regular_expression_may_write_its_groups_into_the_target():
         ("dog\t ", r"line 1 has an empty translation"),
         ("\n" * 999 + "dog", r"terms.tsv, line 1,000 has no tab: give a term, a tab and its translation"),
         ("a\tb\tcase\tx", r"line 1 has 4 columns: give a term"),
-        ("dog\tHund\tCase", r"line 1 has the flag 'Case'; it may have case, part, regex, soft"),
+        ("dog\tHund\tCase", r"line 1 has the flag 'Case'; it may have case, part, regex"),
         ("dog\tHund\n\nDog\tKöter", r"line 3 translates 'Dog' as 'Köter', and terms.tsv, line 1 as 'Hund': keep one"),
         ("(\tx\tregex", r"line 1 has '\(', which is no regular expression: missing \)"),
         ("(a)\t\\2\tregex", r"line 1 has '\(a\)', which is no regular expression: no such group"),
@@ -152,7 +152,7 @@ def test_words_to_keep_are_as_written_if_their_case_counts_and_all_names_stay_wi
         InputError, match=r"more.txt, line 1 translates 'fig' as 'Feige', and words.txt, line 4 as 'fig'"
     ):
         words.joined(Glossary.of_lines(["fig\tFeige"], "more.txt"))
-    with pytest.raises(InputError, match="words.txt, line 1,000 has the flag 'soft', which is for terms with a transl"):
+    with pytest.raises(InputError, match="words.txt, line 1,000 has the flag 'soft'; it may have case, part, regex"):
         Glossary.of_words([""] * 999 + ["a\tsoft"], "words.txt")
 
 

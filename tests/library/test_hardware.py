@@ -66,51 +66,7 @@ def test_a_disk_that_is_nearly_full_or_not_writable_is_noted(monkeypatch, tmp_pa
     assert ("not writable" in found.text) == place.startswith("read only")
 
 
-@pytest.mark.parametrize(
-    "free, limit, expected", [(2 * GIB, None, OK), (2 * GIB - 1, None, NOTE), (3 * GIB, 8 * GIB, OK)]
-)
-def test_little_memory_is_noted_and_a_limit_above_all_memory_is_none(monkeypatch, free, limit, expected):
-    monkeypatch.setattr(hardware, "memory_that_is", lambda name: 8 * GIB)
-    monkeypatch.setattr(hardware, "memory_limit", lambda: limit)
-    monkeypatch.setattr(hardware, "free_memory", lambda: free)
-    found = hardware.memory()
-    assert found.state == expected and "container" not in found.text
-    monkeypatch.setattr(hardware, "free_memory", lambda: None)
-    assert hardware.memory().state == NOTE
-
-
 def test_a_gpu_that_no_number_names_is_hidden_and_one_that_a_number_names_is_not(gpu, monkeypatch):
     for value, text in (("-1", "hidden"), ("0", "cannot use")):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
         assert text in " ".join(finding.text for finding in hardware.gpus())
-
-
-def test_a_library_may_be_one_of_a_package_or_of_the_system(gpu, monkeypatch, tmp_path):
-    assert not hardware.is_found("libcudnn.so.9")
-    monkeypatch.setattr(hardware, "system_libraries", lambda: "libcudnn.so.9 (libc6,x86-64) => /usr/lib/libcudnn.so.9")
-    assert hardware.is_found("libcudnn.so.9") and not hardware.is_found("libcublas.so.12")
-    monkeypatch.setattr(hardware.site, "getsitepackages", lambda: [str(tmp_path / "site")])
-    (tmp_path / "site/nvidia/cublas/lib").mkdir(parents=True)
-    (tmp_path / "site/nvidia/cublas/lib/libcublas.so.12").touch()
-    assert hardware.is_found("libcublas.so.12")
-
-
-def test_gpus_are_named_in_the_order_of_their_places_or_of_their_devices(monkeypatch, tmp_path):
-    monkeypatch.setattr(hardware, "DRIVER", tmp_path)
-    monkeypatch.setattr(hardware, "DEVICES", tmp_path)
-    for name in ("nvidia1", "nvidia0", "nvidiactl", "nvidia-uvm"):
-        (tmp_path / name).touch()
-    assert hardware.gpu_names() == ["nvidia0", "nvidia1"]
-    for place in "bac":
-        (tmp_path / "gpus" / place).mkdir(parents=True)
-        (tmp_path / "gpus" / place / "information").write_text(f"Model: {place}\n" * (place != "c"))
-    assert hardware.gpu_names() == ["a", "b"]
-
-
-@pytest.mark.parametrize(("has", "answer", "precision"), [(True, "yes", "bfloat16"), (False, "no", "float32")])
-def test_the_precision_that_is_advised_is_that_of_the_products_of_the_processor(
-    has, answer, precision, monkeypatch, tmp_path
-):
-    monkeypatch.setattr(hardware, "has_bfloat16_products", lambda: has)
-    [found] = [finding for finding in hardware.machine(tmp_path) if finding.text.startswith("bfloat16 products")]
-    assert found.state == OK and found.text.endswith(answer) and precision in found.advice

@@ -1,12 +1,13 @@
 """HTML, beside the laws of every format (test_formats.py)."""
 
+import html
 import io
 import re
 
 import pytest
 
 from keras_transformer.text.formats import FORMATS
-from keras_transformer.text.formats.parts import Field, TranslatedError
+from keras_transformer.text.formats.parts import Field, TranslatedError, unescaped
 from tests.support.documents import capitals, texts_of, through
 
 
@@ -72,3 +73,14 @@ def test_what_is_not_closed_is_named_by_its_first_line_when_all_is_written(html,
 
 def test_tags_in_capitals_are_those_tags():
     assert through("html", "<P>a<BR>b <CODE>c</CODE></P>", capitals) == "<P>A<BR>B <CODE>c</CODE></P>"
+
+
+@pytest.mark.parametrize("zeros", [0, 2, 5000])
+def test_a_reference_is_the_character_of_its_number_however_many_digits_it_has(zeros):
+    for reference in (f"&#{zeros * '0'}65;", f"&#x{zeros * '0'}41;"):
+        assert unescaped(reference) == "A"
+    for reference in ("&amp;", "&CounterClockwiseContourIntegral;", "&#0;", "&#x110000;", "&nothing;"):
+        assert unescaped(reference) == html.unescape(reference)
+    assert unescaped(f"&#{5000 * '9'};") == "\ufffd"
+    file = f"<p>one &#{5000 * '9'}; two"
+    assert through("html", file, str) == file

@@ -1,13 +1,11 @@
 """`keras-transformer import`: a run folder appears whole or not at all, and translates as the imported model does."""
 
 import logging
-import types
 
-import numpy as np
 import pytest
 
 import keras_transformer as kt
-from keras_transformer.commands.import_model import TAGS_NAMED, app, described
+from keras_transformer.commands.import_model import app
 from keras_transformer.commands.score import app as score_app
 from keras_transformer.commands.translate import app as translate_app
 from keras_transformer.models.imported.folder import import_folder
@@ -141,37 +139,3 @@ def test_an_empty_folder_is_filled(tmp_path):
     (tmp_path / "run").mkdir()
     assert invoke(app, NPZ, tmp_path / "run").exit_code == 0
     kt.load_run(tmp_path / "run")
-
-
-@pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("count", [0, 1, TAGS_NAMED, TAGS_NAMED + 1, 9 * TAGS_NAMED])
-def test_a_model_is_described_by_its_shape_its_first_tags_and_how_it_searches(count, shared):
-    tags = [f">>{number}<<" for number in range(count)]
-    config = kt.TransformerConfig(
-        vocab_size=3001,
-        encoder_layers=5,
-        decoder_layers=2,
-        d_model=64,
-        d_ff=96,
-        num_heads=4,
-        shared_embeddings=shared,
-    )
-    model = types.SimpleNamespace(
-        kind="marian",
-        config=config,
-        tags=lambda: tags,
-        values={"a": np.ones((30, 40)), "b": np.ones(7)},
-        search={"beam_size": 6, "length_penalty": 0.5},
-        notes=["one note", "another"],
-    )
-    shape, pieces, sinusoids, search, *notes = described(model)
-    assert shape.startswith("marian: 5 + 2 layers, d_model 64, d_ff 96, 4 heads, ") and "; 1,207 parameters" in shape
-    assert pieces.startswith(f"3,001 pieces, {'one matrix' if shared else 'three matrices'} of embeddings and logits; ")
-    of_tags = pieces.partition("; ")[2]
-    if count:
-        named = of_tags.removeprefix(f"{count} tags of target languages: ").split(", ")
-        assert named == tags[:TAGS_NAMED] + ["..."] * (count > TAGS_NAMED)
-    else:
-        assert of_tags == "no tags of target languages"
-    assert config.sinusoids in sinusoids and f"{config.norm_epsilon:g}" in sinusoids
-    assert search == "defaults of a search: beam_size 6, length_penalty 0.5" and notes == model.notes

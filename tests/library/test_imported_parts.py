@@ -1,9 +1,7 @@
 """How imported models are read and written, part by part, without the packages of others."""
 
 import json
-import pathlib
 import re
-import types
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ from keras_transformer.ground.errors import UserError
 from keras_transformer.layers.embedding import sinusoidal_encoding
 from keras_transformer.models.imported import huggingface
 from keras_transformer.models.imported.arrays import read_safetensors
-from keras_transformer.models.imported.folder import import_folder, refuse_existing, write_run
+from keras_transformer.models.imported.folder import import_folder, refuse_existing
 from keras_transformer.models.imported.huggingface import (
     POSITION_TABLES,
     drop_if_equal,
@@ -29,7 +27,6 @@ from keras_transformer.models.imported.vocabulary import Vocabulary
 from keras_transformer.models.imported.weights import Arrays
 from keras_transformer.pieces.pair_tokenizer import PairTokenizer
 from keras_transformer.pieces.tokenizer import Tokenizer, model_proto
-from keras_transformer.runs import saved_run
 from tests.support.marian import huggingface_folder
 from tests.support.marian_files import safetensors
 from tests.support.runs import tokenizer_bytes
@@ -168,41 +165,6 @@ def test_a_matrix_of_one_row_is_a_vector_and_what_nobody_takes_is_named():
 
 
 # the run folder
-
-
-@pytest.fixture
-def saved(monkeypatch, tmp_path):
-    """What `save_run` is called with; it writes one file, or raises what the list says."""
-    calls, errors = [], []
-
-    def save_run(transformer, tokenizer, path, check_lines, inference):
-        calls.append((transformer, tokenizer, check_lines, inference))
-        assert not pathlib.Path(path).exists()
-        pathlib.Path(path).mkdir()
-        (pathlib.Path(path) / "model.json").touch()
-        if errors:
-            raise errors.pop()
-
-    monkeypatch.setattr(saved_run, "save_run", save_run)
-    monkeypatch.chdir(tmp_path)
-    return calls, errors
-
-
-MODEL = types.SimpleNamespace(transformer=lambda: "transformer", tokenizer="tokenizer", inference=lambda: "inference")
-
-
-def test_a_run_appears_whole_or_not_at_all(saved, tmp_path):
-    calls, errors = saved
-    (tmp_path / "run.part").mkdir()  # of an import that was killed
-    (tmp_path / "run.part/model.json").touch()
-    errors.append(KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt):
-        write_run(MODEL, "run", ["a"])
-    assert not list(tmp_path.iterdir())
-    (tmp_path / "run").mkdir()  # an empty folder is filled
-    write_run(MODEL, "run", ["a"])
-    assert [path.name for path in tmp_path.iterdir()] == ["run"] and (tmp_path / "run/model.json").exists()
-    assert calls == [("transformer", "tokenizer", ["a"], "inference")] * 2
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link"])

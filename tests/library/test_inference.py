@@ -38,12 +38,16 @@ def test_what_is_written_is_read(inference, tmp_path):
         (Inference(search={"beam_size": 0}), ["beam_size is 0"]),
         (Inference(longest_source=0), ["longest_source is 0"]),
         (Inference(longest_source=True), ["longest_source is True"]),
-        (Inference(terms="yes"), ["terms is 'yes'", "true or false"]),
     ],
 )
 def test_a_value_that_makes_no_sense_is_named(inference, parts):
     with pytest.raises(ConfigError, match=".*".join(parts)):
         inference.check()
+
+
+def test_a_file_of_a_version_that_knew_soft_terms_is_read(tmp_path):
+    (tmp_path / "inference.json").write_text('{"outputs": "text", "longest_source": 140, "terms": true}')
+    assert RunFolder(tmp_path).inference() == Inference(longest_source=140)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b'{"output": "trees"}', b'{"outputs": 3}', b"3"])

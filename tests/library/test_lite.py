@@ -1,18 +1,12 @@
 """Interpreters of LiteRT without LiteRT: which are made, what they are asked, and what is said if there are none."""
 
 import importlib.util
-import sys
 import threading
-import types
 
-import numpy as np
 import pytest
 
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.lite import translator as lite
-from keras_transformer.runs.lite_folder import Room
-
-ROOM = Room(2, 3)
 
 
 @pytest.fixture
@@ -22,13 +16,6 @@ def pool(monkeypatch):
     monkeypatch.setattr(lite, "one_signature", lambda file, signature: signature.encode())
     monkeypatch.setattr(lite, "runner_of", lambda model, content, signature: lambda **asked: (signature, asked))
     return lambda size: lite.SearchPool("model", size)
-
-
-def test_a_search_is_asked_with_the_ids_of_its_room_and_as_many_results_for_each_of_its_rows(pool):
-    ids = np.arange(6).reshape(2, 3)
-    signature, asked = pool(1).run(ROOM, ids, 4)
-    assert signature == ROOM.signature and asked.keys() == {"source_ids", "n_best"} and asked["source_ids"] is ids
-    assert asked["n_best"].tolist() == [4, 4] and asked["n_best"].dtype == np.int32
 
 
 @pytest.mark.parametrize(("size", "count"), [(1, 3), (3, 1), (3, 0), (3, 3), (2, 5)])
@@ -84,37 +71,3 @@ def test_without_litert_no_file_is_opened(tmp_path, monkeypatch):
         lite.opened(tmp_path / "none")
     monkeypatch.setattr(importlib.util, "find_spec", {"ai_edge_litert": "there"}.__getitem__)
     lite.require_litert()
-
-
-@pytest.mark.parametrize("error", [None, ValueError, RuntimeError])
-@pytest.mark.parametrize("step", ["__init__", "allocate_tensors", "get_signature_runner"])
-def test_an_interpreter_has_one_thread_and_its_memory_and_a_damaged_file_is_named(step, error, monkeypatch):
-    done = []
-
-    def note(name, *given):
-        done.append((name, *given))
-        if error and name == step:
-            raise error("It is cut off.\nmore")
-        return "runner"
-
-    class Interpreter:
-        def __init__(self, **options):
-            note("__init__", options)
-
-        def allocate_tensors(self):
-            note("allocate_tensors")
-
-        def get_signature_runner(self, signature):
-            return note("get_signature_runner", signature)
-
-    monkeypatch.setitem(sys.modules, "ai_edge_litert.interpreter", types.SimpleNamespace(Interpreter=Interpreter))
-    if error:
-        with pytest.raises(ConfigError, match=r"^model cannot be opened: It is cut off\. Export the run again\.$"):
-            lite.runner_of("model", b"content", "translate_1x8")
-        return
-    assert lite.runner_of("model", b"content", "translate_1x8") == "runner"
-    assert done == [
-        ("__init__", {"model_content": b"content", "num_threads": 1}),
-        ("allocate_tensors",),
-        ("get_signature_runner", "translate_1x8"),
-    ]

@@ -28,14 +28,6 @@ def test_the_processor_is_named_as_linux_names_it(tmp_path, monkeypatch):
     assert processor_and_cores().startswith("AMD EPYC: 2, ")
 
 
-def test_cores_that_the_process_may_not_use_are_told_from_the_others(monkeypatch):
-    monkeypatch.setattr(machine, "processor", lambda: "AMD EPYC")
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    for allowed, expected in (({0, 1, 2, 3}, "AMD EPYC, 4 cores"), ({2}, "AMD EPYC, 4 cores, 1 of them used")):
-        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=allowed: cores, raising=False)
-        assert processor_and_cores() == expected
-
-
 @pytest.mark.parametrize(("limit", "expected"), [(None, 4), (2, 2), (8, 4)])
 def test_a_container_may_have_fewer_cores_than_it_sees(limit, expected, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)), raising=False)

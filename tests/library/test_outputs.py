@@ -4,8 +4,6 @@ import sys
 
 import pytest
 
-import export.__main__
-from export.saved_model import SavedModel
 from keras_transformer.commands import translate as command
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.parsing.written import drawing, with_trees
@@ -117,14 +115,6 @@ def test_the_search_is_constrained_if_asked(run, parser):
     assert parser.settings["trees_only"] is False
     parse(run, b"a\n", "--constrained")
     assert parser.settings["trees_only"] is True
-
-
-def test_an_export_is_searched_as_its_run_unless_the_command_line_says_otherwise(run, monkeypatch):
-    exported = []
-    monkeypatch.setattr(SavedModel, "export", lambda self, job: exported.append(job.options))
-    for arguments in ([], ["--beam-size", 4]):
-        assert invoke(export.__main__.app, run, "--to", run / "to", *arguments).exit_code == 0
-    assert exported == [SearchOptions(7, 0.3, 300), SearchOptions(4, 0.3, 300)]
 
 
 @pytest.mark.parametrize(

@@ -171,3 +171,12 @@ def test_what_tensorflow_asks_for_on_a_gpu_are_the_packages_of_nvidia_under_its_
 
     monkeypatch.setattr(importlib.metadata, "requires", not_there)
     assert list(packages.cuda_requirements()) == []
+
+
+def installed(monkeypatch, number):
+    def found(name):
+        if number is None or name != "keras-transformer-mt":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return number
+
+    monkeypatch.setattr(importlib.metadata, "version", found)

@@ -144,37 +144,11 @@ def test_the_tree_has_the_nodes_of_the_beam_and_the_best_path_is_the_best_transl
     assert file.locator("#beam-readout .text").inner_text() == "Ein Hund"
 
 
-def test_of_the_dropped_hypotheses_the_best_of_each_step_are_shown_first(browser, tmp_path):
-    shown = explanation()
-    shown["beam"] += [
-        {"step": 1, "parent": 0, "slot": -1, "piece": f"▁{number}", "log_probability": -float(number)}
-        for number in (9, 3, 7, 5)
-    ]
-    with visit(browser, written(tmp_path, shown)) as opened:
-        dropped = opened.locator("#beam-tree .node.dropped text:not(.small)")
-        assert sorted(dropped.all_text_contents()) == [".", "3", "Hund", "Tier", "rennt"]
-        opened.select_option("#beam-dropped", "0")
-        assert dropped.count() == 0
-        opened.select_option("#beam-dropped", "Infinity")
-        assert dropped.count() == 4 + 4
-
-
 def test_html_is_shown_as_text(browser, tmp_path):
     html = "<img src=x onerror=document.title='broken'><b>bold</b>"
     with visit(browser, written(tmp_path, explanation(html, html))) as opened:
         assert opened.locator("#asked").inner_text() == html == opened.locator("#translation").inner_text()
         assert opened.locator("img, #results .text b").count() == 0 and "broken" not in opened.title()
-
-
-def test_a_text_is_written_in_the_direction_of_its_script(browser, served, tmp_path):
-    arabic, directions = "كلب يركض.", "all => all.map(one => getComputedStyle(one).direction)"
-    with visit(browser, written(tmp_path, explanation(arabic, arabic) | {"options": {"prefix": arabic}})) as opened:
-        found = opened.locator("#asked, #translation, .alternative .text, dd").evaluate_all(directions)
-        assert found == ["rtl", "rtl", "rtl", "rtl", "ltr"]
-    served.locator("summary").click()
-    for field, text in itertools.product(("#sentence", "#option-target_prefix"), (arabic, "A dog")):
-        served.fill(field, text)
-        assert served.locator(field).evaluate_all(directions) == ["rtl" if text == arabic else "ltr"]
 
 
 @pytest.fixture
@@ -219,16 +193,6 @@ def test_only_what_was_typed_last_is_shown(served):
     assert served.locator("#translation").inner_text() == "Ein Hund läuft"
 
 
-def test_a_long_wait_is_named_until_the_answer_comes(served):
-    held = []
-    served.route("**/*:predict", lambda route: route.fallback() if held else held.append(route))
-    served.fill("#sentence", "A dog runs")
-    served.get_by_text("still waiting for the server").wait_for()
-    held[0].fulfill(json={"predictions": [rows_of(explanation())[0]]})
-    served.locator("#beam-tree .node").first.wait_for()
-    assert served.locator("#answer-note").inner_text().endswith("ms")
-
-
 def test_typing_fast_asks_once(served):
     served.locator("#sentence").evaluate("""box => {
         for (const letter of "A dog runs") {
@@ -238,16 +202,6 @@ def test_typing_fast_asks_once(served):
     }""")
     served.locator("#beam-tree .node").first.wait_for()
     assert [body["instances"][0]["text"] for body in served.asked] == ["A dog runs"] * 2
-
-
-def test_fewer_hypotheses_are_fewer_alternatives_and_reset_restores_both(served):
-    served.locator("summary").click()
-    served.fill("#option-beam_size", "2")
-    assert served.input_value("#option-n_best") == "2"
-    assert served.locator("#changed").inner_text() == "2 changed"
-    served.click("#reset")
-    assert [served.input_value(f"#option-{name}") for name in ("beam_size", "n_best")] == ["3", "3"]
-    assert served.locator("#changed").inner_text() == ""
 
 
 def test_reasons_that_the_server_refuses_leave_the_translation(served):
@@ -273,15 +227,6 @@ def test_an_answer_that_is_no_json_is_named_by_its_status(served, status):
     served.fill("#sentence", "A dog runs")
     served.locator("#error:not(:empty)").wait_for()
     assert served.locator("#error").inner_text() == f"The server answered {status}."
-
-
-def test_without_a_clipboard_a_request_is_selected(served):
-    served.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
-    button = served.locator("[data-copy]").first
-    button.evaluate("one => one.click()")
-    assert button.inner_text() == "Selected"
-    text = served.locator(f"#{button.get_attribute('data-copy')}").text_content().split()
-    assert served.evaluate("getSelection().toString()").split() == text != []
 
 
 def test_a_server_that_is_gone_is_named(served):

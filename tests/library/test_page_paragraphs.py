@@ -5,7 +5,7 @@ import pytest
 from keras_transformer.page import page
 from tests.support.browser import visit
 from tests.support.documents import capitals, translator
-from tests.support.explanations import DATA, explanation, rows_of
+from tests.support.explanations import DATA
 
 HOST = "http://page.test"  # no such server: every request is answered by a test
 
@@ -79,17 +79,6 @@ def test_pointing_at_a_sentence_marks_it_and_its_partner(writing):
     assert marked(writing) == [["Two dogs"], ["TWO DOGS"]]
 
 
-def test_a_part_that_is_not_ready_is_pale_and_those_before_it_are_there(writing):
-    writing.is_holding = True
-    writing.fill("#sentence", "A dog. Another one runs across.\nThe end of it.")
-    writing.locator("#translation .awaited >> nth=1").wait_for()
-    pale = writing.locator("#translation .awaited").count()
-    writing.is_holding = False
-    writing.answer(writing.held[0])
-    writing.get_by_text("3 sentences").wait_for()
-    assert pale > 1 and writing.locator("#translation .awaited").count() == 0
-
-
 def test_a_prefix_is_asked_of_the_first_part_and_what_is_missing_in_any_part_is_named(writing):
     writing.unroute("**/*:predict")
     asked = []
@@ -110,16 +99,3 @@ def test_a_prefix_is_asked_of_the_first_part_and_what_is_missing_in_any_part_is_
     assert [each.get("target_prefix") for each in asked] == ["Ein", None]
     note = writing.locator("#answer-note").inner_text()
     assert "its end may be missing" in note and "without <b>, {x}, which has no place" in note
-
-
-def test_one_sentence_has_its_alternatives_as_before(writing):
-    assert writing.evaluate("document.getElementById('results').hidden")
-    writing.unroute("**/*:predict")
-    answers = dict(zip(("translate", "explain"), rows_of(explanation()), strict=True))
-    writing.route(
-        "**/*:predict",
-        lambda route: route.fulfill(json={"predictions": [answers[route.request.post_data_json["signature_name"]]]}),
-    )
-    writing.fill("#sentence", "A dog runs to https://x.org/a?with=b now")
-    writing.locator("#beam-tree .node").first.wait_for()
-    assert writing.locator("#mirror").text_content() == "" and "paragraphs" not in writing.locator("#curl").inner_text()

@@ -2,11 +2,9 @@
 
 import io
 import math
-import warnings
 
 import numpy as np
 import pytest
-from matplotlib import colormaps
 from PIL import Image
 
 from keras_transformer.ground.errors import ConfigError, InputError
@@ -14,20 +12,11 @@ from keras_transformer.ground.tokens import EOS
 from keras_transformer.inspection.attention import LONGEST, AttentionReader, PairAttention, head_measures
 from keras_transformer.inspection.event_file import EventFile
 from keras_transformer.inspection.pictures import (
-    BAR,
     CELL,
-    GREYS,
-    SHADES,
-    WIDEST,
     Grid,
-    as_png,
-    cells_for,
     draw_attention,
-    families,
     labels,
-    paint,
     picture_summary,
-    texts_of,
 )
 from keras_transformer.model import Transformer
 from keras_transformer.translation.forced import ATTENTIONS
@@ -194,49 +183,6 @@ def test_a_picture_shows_each_weight_of_each_head_in_its_place():
         assert (brightness[is_full] < 100).all() and (brightness[~is_full] > 230).all()
 
 
-def test_every_panel_has_the_labels_of_its_columns_and_every_layer_those_of_its_rows():
-    pair = attention(to_last, to_last, to_last)
-    weights = np.concatenate([pair.weights["encoder"]] * 2)
-    shown = pixels(draw_attention(pair._replace(weights={"encoder": weights}), "encoder"))
-    grid = Grid.of(weights, labels(SOURCE), labels(SOURCE))
-
-    def area(row, column, height, width):
-        return shown[row * CELL : (row + height) * CELL - 1, column * CELL : (column + width) * CELL - 1]
-
-    first_row, first_column = grid.corner(0, 0)
-    of_rows, of_columns = (first_row, 0, 4, first_column), (first_row - grid.top + 1, first_column, grid.top - 1, 4)
-    assert area(*of_rows).min() < 60 and area(*of_columns).min() < 60
-    for layer, head in np.ndindex(2, 3):
-        row, column = grid.corner(layer, head)
-        np.testing.assert_array_equal(area(row, 0, 4, first_column), area(*of_rows))
-        np.testing.assert_array_equal(area(row - grid.top + 1, column, grid.top - 1, 4), area(*of_columns))
-
-
-def test_one_weight_has_one_colour_in_every_picture():
-    """The scale ends at 1, whatever the largest weight is."""
-    colours = []
-    for keys in (4, 2):
-        pair = attention(uniform, source=SOURCE[-keys:])
-        row, column = Grid.of(pair.weights["encoder"], *[labels(pair.source)] * 2).corner(0, 0)
-        colours.append(pixels(draw_attention(pair, "encoder"))[(row + 1) * CELL - 3, (column + 1) * CELL - 3])
-    assert colours[0] > colours[1] + 20  # a quarter is lighter than a half
-
-
-def test_the_colour_grows_with_the_root_of_a_weight():
-    image = np.zeros((3 * CELL, 5 * CELL), np.uint8)
-    paint(image, (1, 1), np.array([[0.0, 0.25, 1.0]]))
-    assert image[CELL, CELL : 4 * CELL : CELL].tolist() == [GREYS, round((GREYS + 255) / 2), 255]
-
-
-def test_any_piece_is_drawn_without_a_warning():
-    odd = ["$x", "$\\frac$", "한국", "\n", "<0x0A>", "_^{}", "▁" + "Donaudampfschiff" * 3, "</s>"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        draw_attention(attention(uniform, source=odd), "memory")
-    assert [len(label) for label in labels(odd[-2:])] == [WIDEST, 4] and "\n" not in "".join(labels(odd))
-    assert cells_for(["a", "b" * 30, "c"]) == cells_for(["b" * 30]) > cells_for(["a"])
-
-
 def test_tensorboard_finds_the_picture_as_it_was_drawn(tmp_path):
     picture = draw_attention(attention(uniform), "decoder")
     file = EventFile(tmp_path)
@@ -245,40 +191,3 @@ def test_tensorboard_finds_the_picture_as_it_was_drawn(tmp_path):
     assert read_pictures(tmp_path) == {"attention_pictures/a": [(7, picture.width, picture.height, picture.png)]}
     [value] = picture_summary("a", picture, "ein *Hund*").value
     assert value.metadata.summary_description == "ein *Hund*"
-
-
-def test_the_palette_goes_from_black_to_white_and_from_no_weight_to_all_of_it():
-    image = np.array([[0, GREYS // 2, GREYS - 1, GREYS, (GREYS + 255) // 2, 255]], np.uint8)
-    shown = np.asarray(Image.open(io.BytesIO(as_png(image).png)).convert("RGB"), int)[0]
-    assert shown[[0, 2]].tolist() == [[0] * 3, [255] * 3] and abs(shown[1] - 128).max() <= 1
-    expected = 255 * colormaps["Blues"]([0, 63 / 127, 1.0])[:, :3]
-    np.testing.assert_allclose(shown[3:], expected, atol=1.5)
-
-
-def test_the_fonts_of_labels_are_matplotlibs_own_and_those_that_are_installed(monkeypatch):
-    monkeypatch.setattr("matplotlib.font_manager.fontManager.get_font_names", lambda: ["Arial", "Noto Sans CJK JP"])
-    assert families() == ["DejaVu Sans", "Noto Sans CJK JP"]
-
-
-@pytest.mark.parametrize("grid", [Grid(2, 3, 4, 5, left=6, top=3), Grid(1, 1, 2, 2, left=2, top=2)], ids=str)
-def test_panels_their_labels_and_the_bar_lie_apart_and_each_text_beside_what_it_names(grid):
-    taken, (bar, column_of_bar) = np.zeros(grid.size, int), grid.bar
-    taken[bar : bar + BAR, column_of_bar : column_of_bar + 4] += 1
-    corners = {panel: grid.corner(*panel) for panel in np.ndindex(grid.layers, grid.heads)}
-    for (_, head), (row, column) in corners.items():
-        taken[row - grid.top : row + grid.queries, column - grid.left * (head == 0) : column + grid.keys] += 1
-    of_panels = grid.layers * (grid.top + grid.queries) * (grid.left + grid.heads * grid.keys)
-    assert taken.max() == 1 and taken[grid.gap : -1, grid.gap : -1].sum() == of_panels + 4 * BAR
-    rows, columns = list("abcdefg"[: grid.queries]), list("vwxyz"[: grid.keys])
-    places = {text: np.array(place) for *place, text, _ in texts_of(grid, "title", rows, columns)}
-    for (layer, head), (row, column) in corners.items():
-        assert places[f"head {head + 1}"][1] == column and row - 1 < places[f"layer {layer + 1}"][0] < row
-    row, column = corners[0, 0]
-    assert bar == row and column_of_bar > grid.corner(0, grid.heads)[1]
-    assert [places[text][0] for text in rows] == [row + number + 0.5 for number in range(grid.queries)]
-    assert [places[text][1] for text in columns] == [column + number + 0.5 for number in range(grid.keys)]
-    assert all(column - 1 < places[text][1] < column for text in [*rows, "layer 1"])
-    assert all(row - 1 < places[text][0] < row for text in columns)
-    assert bar - 1 <= places["weight"][0] < bar and places["weight"][1] == column_of_bar
-    assert places["title"][0] < row - grid.top < places["head 1"][0] < row - grid.top + 1
-    assert [(1 - (places[str(shade)][0] - bar) / BAR) ** 2 for shade in SHADES] == pytest.approx(SHADES)

@@ -158,17 +158,6 @@ def test_a_preset_and_a_run_do_not_overwrite_each_other(preset, translator, pair
             save(tmp_path)
 
 
-def test_a_preset_is_overwritten_and_cannot_be_opened_half(translator, tmp_path, monkeypatch):
-    translator.save_to_preset(tmp_path)
-    translator.save_to_preset(tmp_path)
-    kt.load_run(tmp_path)
-    monkeypatch.setattr("keras_transformer.runs.saved_run.save_weights", lambda *_: exec("raise OSError('full')"))
-    with pytest.raises(OSError, match="full"):
-        translator.save_to_preset(tmp_path)
-    with pytest.raises(kt.ConfigError, match="it is not a run folder"):
-        kt.load_run(tmp_path)
-
-
 def test_an_ensemble_is_no_preset(pair, tmp_path):
     with pytest.raises(kt.ConfigError, match="A preset holds one model, and this ensemble has 2: save one of them"):
         kt.Translator([pair[0], pair[0]], pair[1]).save_to_preset(tmp_path)

@@ -8,33 +8,12 @@ from google.protobuf import text_format
 from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
 
 import train.projector
-from keras_transformer.inspection.projector import label_of, write_projector
+from keras_transformer.inspection.projector import write_projector
 from keras_transformer.model import Transformer
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.training import TINY
 
 projector_command = functools.partial(invoke, train.projector.app)
-
-
-@pytest.mark.parametrize(
-    ("piece", "label"),
-    [
-        ("▁the", "▁the"),
-        ("한", "한"),
-        ("\t", r"\t"),
-        ("a\nb", r"a\nb"),
-        (" ", "␣"),
-        (" a", "␣a"),
-        ("", "(empty)"),
-        ("\u2028", r"\u2028"),
-        ("\x85", r"\x85"),
-        ("\xa0", r"\xa0"),
-        ("\u200b", r"\u200b"),
-        ("<0x0A>", "<0x0A>"),
-    ],
-)
-def test_a_label_can_be_seen_and_is_one_cell(piece, label):
-    assert label_of(piece) == label
 
 
 def read(tensorboard):

@@ -7,7 +7,6 @@ import os
 import pytest
 
 from keras_transformer.commands import files
-from keras_transformer.commands import translate as translate_module
 from keras_transformer.commands.resumed_output import ResumedOutput, StandardOutput
 from keras_transformer.ground.errors import ConfigError
 from tests.support.capital_runs import capital_run, translate
@@ -32,20 +31,6 @@ def test_what_is_written_is_seen_at_once():
     output = StandardOutput(buffered)
     output.write(["part"], ["ä", "b"])
     assert seen.getvalue() == "äb".encode() and output.done == 1
-
-
-@pytest.mark.parametrize(
-    "options, name", [(["--shortlist", "on"], "shortlist.npz"), (["--confidence"], "calibration.json")]
-)
-def test_a_file_of_the_run_that_is_used_is_recorded(run, paths, monkeypatch, options, name):
-    works, file = [], paths[0].parent / "run" / name
-    monkeypatch.setattr(translate_module, "translate_files", lambda road, files, size, work: works.append(work()))
-    paths[0].touch()
-    for content in ("a", "b"):
-        file.write_text(content)
-        for used in (options, []):
-            assert translate(run, "--input", paths[0], "--output", paths[1], *used).exit_code == 0
-    assert works[0] != works[2] and works[1] == works[3]
 
 
 @pytest.mark.parametrize("exists", [True, False])

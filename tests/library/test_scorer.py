@@ -1,6 +1,5 @@
 """Given translations have the scores that the search gives them."""
 
-import inspect
 import logging
 import shutil
 
@@ -206,31 +205,6 @@ def test_the_command_prints_log_probability_and_score_of_each_pair(random_folder
     assert_one_sentence(invoke(app, random_folder, "--source", source, "--target", target), "4 lines", "has 1")
     missing = invoke(app, random_folder, "--source", tmp_path / "no such file", "--target", target)
     assert_one_sentence(missing, "no such file")
-
-
-def test_the_options_of_the_command_reach_the_scorer(monkeypatch, tmp_path):
-    class Recorder:
-        def load(self, *arguments, **settings):
-            given.update(
-                inspect.signature(Scorer.__init__).bind(None, None, None, *arguments[1:], **settings).arguments
-            )
-            return self
-
-        def score(self, sources, targets):
-            return []
-
-    given = {}
-    monkeypatch.setattr(Scorer, "load", Recorder().load)
-    (tmp_path / "text").write_text("a\n", encoding="utf-8")
-    texts = ("--source", tmp_path / "text", "--target", tmp_path / "text")
-    options = ("--length-penalty", 0.3, "--batch-size", 7, "--max-source-tokens", 9, "--coverage-penalty", 0.5)
-    assert invoke(app, "run", *texts, *options).exit_code == 0
-    assert (given["length_penalty"], given["batch_size"], given["max_source_tokens"]) == (0.3, 7, 9)
-    assert given["coverage_penalty"] == 0.5
-    own = {"beam_size": 6, "length_penalty": 1.0, "length_normalization": "tokens"}
-    Inference(search=own).save(tmp_path / "inference.json")  # what is not typed is the run's
-    assert invoke(app, tmp_path, *texts, "--length-penalty", 0.3).exit_code == 0
-    assert (given["length_penalty"], given["length_normalization"]) == (0.3, "tokens")
 
 
 def test_a_score_is_as_its_run_says_unless_it_is_asked_otherwise(random_folder, tmp_path):

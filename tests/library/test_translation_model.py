@@ -14,7 +14,7 @@ from keras_transformer.recurrent.model import RecurrentModel
 from keras_transformer.runs.kinds import CONFIGS as CONFIG_CLASSES
 from keras_transformer.runs.kinds import build_model, config_of, incremental_decoder, kind_of, with_attention
 from keras_transformer.runs.saved_run import save_run
-from keras_transformer.translation_model import config_in_clone, frozen_parts, layers_with_weights
+from keras_transformer.translation_model import config_in_clone
 from tests.support.models import SMALL, as_numpy, assert_close, batch_of, randomise
 
 ONE = SMALL.replace(encoder_layers=1, decoder_layers=1)
@@ -68,21 +68,6 @@ def again(model):
     return copy
 
 
-def remaking(model):
-    """The `from_config` of the class of a model, which makes one copy, and later gives it again as it was when new."""
-    copy, arguments = again(model), (model.model_config, model.precision, model.name)
-
-    class Remade:
-        config_class = type(model).config_class
-
-        def __new__(cls, *given):
-            assert given == arguments
-            copy.trainable = True
-            return copy
-
-    return functools.partial(type(model).from_config.__func__, Remade)
-
-
 def trained(model):
     return [weight.path for weight in model.trainable_weights]
 
@@ -99,20 +84,6 @@ def test_json_and_a_file_of_weights_make_the_same_model(config, tmp_path):
 
 
 # Freezing
-
-
-@pytest.mark.release
-@every_kind
-def test_each_layer_and_part_is_frozen_in_a_copy_and_trains_again_when_told_to(config):
-    model = build_model(config)
-    everything, from_config = trained(model), remaking(model)
-    for number, layer in enumerate(layers_with_weights(model)):
-        layer.trainable = False
-        copy = from_config(model.get_config())
-        assert frozen_parts(copy) == frozen_parts(model) != []
-        assert trained(copy) == trained(model) != everything
-        layers_with_weights(copy)[number].trainable = layer.trainable = True
-        assert trained(copy) == trained(model) == everything == [weight.path for weight in copy.weights]
 
 
 @pytest.mark.slow
@@ -234,12 +205,6 @@ def test_an_empty_batch_gives_no_logits(config):
     model = random_model(config)
     for logits in (model(nothing), model.predict_on_batch(nothing)):
         assert logits.shape == (0, 4, SMALL.vocab_size)
-
-
-@every_kind
-def test_ids_may_be_floats(config):
-    model = random_model(config)
-    assert_close(model({name: values.astype("float32") for name, values in BATCH.items()}), model(BATCH), atol=0)
 
 
 @pytest.mark.slow

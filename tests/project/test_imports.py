@@ -4,7 +4,6 @@ import ast
 import functools
 import graphlib
 import itertools
-import pathlib
 import re
 
 import pytest
@@ -53,7 +52,6 @@ MAY_IMPORT_TENSORFLOW = {
 }
 # the top level of train/
 STORY = {"__init__", "__main__", "run", "evaluate", "compare", "calibrate", "distil", "projector"}
-DRAWERS = {"utils", "helpers", "common", "misc"}
 PEERS = set("pyspark py4j torch jax scipy ctranslate2 transformers playwright axe_playwright_python".split())
 PEERS |= {"pysubs2", "translate"}
 
@@ -168,12 +166,6 @@ def test_the_top_level_of_train_is_its_story():
     assert {path.stem for path in (ROOT / "train").glob("*.py")} == STORY
 
 
-def test_tests_start_python_and_find_the_checkout_through_their_support():
-    own_ways = re.compile(r"sys\.executable|Path\(__file__\)").findall
-    tests = (ROOT / "tests").rglob("test_*.py")
-    assert offenders(lambda path: own_ways(path.read_text(encoding="utf-8")), tests) == {}
-
-
 def peers_imported_at_the_top(file):
     imported = {alias.name for node in TREES[file].body if isinstance(node, ast.Import) for alias in node.names}
     imported |= {node.module for node in TREES[file].body if isinstance(node, ast.ImportFrom) and node.module}
@@ -184,15 +176,6 @@ def test_the_tests_begin_without_the_packages_of_comparisons():
     """They skip what needs these packages, if `make peers` has not installed them; scipy comes with jax."""
     tests = [file for file in EVERY_FILE if file.startswith("tests") and "scripts" not in file]
     assert offenders(peers_imported_at_the_top, tests) == {}
-
-
-def test_no_file_is_a_drawer_for_whatever_comes():
-    assert offenders(lambda file: DRAWERS & set(pathlib.PurePath(file).with_suffix("").parts), EVERY_FILE) == {}
-
-
-def test_a_file_begins_with_what_it_is_about():
-    files = [file for file in EVERY_FILE if not file.endswith("__init__.py")]
-    assert offenders(lambda file: not ast.get_docstring(TREES[file]), files) == {}
 
 
 def asserts_in(module):

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import importlib
+import importlib.metadata
 import io
 import json
 import os
@@ -15,6 +16,7 @@ import pytest
 import typer.main
 
 from keras_transformer import __main__ as program
+from keras_transformer.ground import version
 from keras_transformer.ground.command_table import COMMANDS
 from keras_transformer.ground.version import version_line
 from tests.support.places import ROOT
@@ -41,21 +43,6 @@ def test_only_the_folder_beside_the_package_is_that_of_the_checkout(file, expect
         spec = types.SimpleNamespace(origin=origin)
         monkeypatch.setattr(program.importlib.util, "find_spec", {"train": spec}.get)
         assert program.is_checkout_on_path() == is_checkout
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_what_a_command_needs_is_installed_by_its_extra(name, as_started, monkeypatch, capsys):
-    def missing(name):
-        raise ModuleNotFoundError(name="seldom")
-
-    monkeypatch.setattr(program, "module_of", missing)
-    with pytest.raises(SystemExit) as end:
-        program.main("kt", [name])
-    extra = COMMANDS[name].extra
-    package = f'"keras-transformer-mt[{extra}]"' if extra else "keras-transformer-mt"
-    assert end.value.code == 1 and capsys.readouterr().err == (
-        f"Error: `kt {name}` needs the module seldom, which is not installed: pip install {package}\n"
-    )
 
 
 @pytest.mark.parametrize(
@@ -226,3 +213,19 @@ def test_a_module_of_another_project_is_not_taken_for_a_command(tmp_path):
     script = "import sys; sys.path.insert(0, sys.argv[1]); from keras_transformer.__main__ import *; "
     process = python("-c", script + "print(is_checkout_on_path())", tmp_path)
     assert process.stdout == "False\n", process.stderr
+
+
+def installed(monkeypatch, number):
+    def found(name):
+        if number is None or name != "keras-transformer-mt":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return number
+
+    monkeypatch.setattr(importlib.metadata, "version", found)
+
+
+def test_a_checkout_has_the_version_of_its_pyproject_whatever_is_installed(monkeypatch):
+    installed(monkeypatch, "9.9")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert version.project_of_checkout() == project
+    assert version.version_line() == f"keras-transformer-mt {project['version']}"

@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 from keras_transformer.__main__ import module_of
 from keras_transformer.ground.command_table import COMMANDS
 from tests.support.places import ROOT
-from tests.support.processes import python
 
 
 def invoke(app, *arguments, stdin=None):
@@ -47,18 +46,3 @@ def parse(line):
         name, *arguments = arguments
         command = command.commands[name]
     return command.make_context(name, arguments, ignore_unknown_options=False)
-
-
-HELP = """
-import atexit, runpy, sys
-sys.argv = ["command", *sys.argv[1:], "--help"]
-atexit.register(lambda: print("imported:", {"tensorflow", "keras"} & set(sys.modules)))
-runpy.run_module(MODULE, run_name="__main__", alter_sys=True)
-"""
-
-
-def help_of(module, *subcommand):
-    """What `python -m module subcommand --help` prints, and last the slow packages that it imported for that."""
-    process = python("-c", HELP.replace("MODULE", repr(module)), *subcommand)
-    assert process.returncode == 0, process.stderr
-    return process.stdout

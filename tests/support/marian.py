@@ -68,15 +68,6 @@ def best_by_marian(name: str) -> list[tuple[str, float]]:
     return [best[number] for number in range(len(best))]
 
 
-def n_best_by_marian(name: str) -> list[dict[str, float]]:
-    """All translations of each line by beam 6, with their scores."""
-    found = {}
-    for line in lines(f"{name}.beam6.txt"):
-        number, pieces, _, score = line.split(" ||| ")
-        found.setdefault(int(number), {}).setdefault(text_of(pieces), float(score))
-    return [found[number] for number in range(len(found))]
-
-
 def greedy_by_marian(name: str) -> list[str]:
     """The translation of each line of test.en by greedy search."""
     return list(map(text_of, lines(f"{name}.greedy.txt")))

@@ -1,18 +1,10 @@
 """What training inspects after each validation: which sentences, and when there is nothing to draw."""
 
-import logging
-import types
-
-import pytest
-
 from keras_transformer.ground.tokens import PAD
-from keras_transformer.inspection.callbacks import AttentionPictures, SampleTranslations
-from keras_transformer.inspection.residual_stream import ResidualStream
 from tests.support.events import read_events, read_pictures
 from tests.support.runs import metrics_of
 from tests.support.training import PAIRS
-from train.config.training import TrainingConfig
-from train.validation.after_validation import SHORT, inspections_of, one_pair_per_row, short_pairs
+from train.validation.after_validation import SHORT, one_pair_per_row, short_pairs
 
 
 class Words:
@@ -36,31 +28,6 @@ def test_pictures_are_of_the_first_pairs_whose_sides_are_short_with_their_end_of
     assert short_pairs(pairs, Words(), 2) == [FITS, ALSO]
     assert short_pairs(pairs, Words(), 9) == [FITS, ALSO, SHORTEST]
     assert short_pairs(pairs, Words(), 0) == short_pairs([LONG], Words(), 1) == []
-
-
-def made_of(pairs, tokenizer, transformer, **training):
-    validator = types.SimpleNamespace(bleu=types.SimpleNamespace(pairs=pairs), pairs=PAIRS)
-    return inspections_of(TrainingConfig(**training), transformer, tokenizer, validator)(None)
-
-
-@pytest.mark.parametrize(("pairs", "count", "is_logged"), [([SHORTEST], 0, False), ([LONG], 3, True)])
-def test_without_sentences_there_are_no_pictures(pair, caplog, pairs, count, is_logged):
-    with caplog.at_level(logging.INFO, logger="train"):
-        made = made_of(pairs, Words(), pair[0], picture_sentences=count)
-    assert [type(one) for one in made] == [SampleTranslations, ResidualStream]
-    assert ("no pictures of attention" in caplog.text) == is_logged
-
-
-def test_a_model_without_attention_has_no_pictures_of_it():
-    model = types.SimpleNamespace(model_config=types.SimpleNamespace(kind="recurrent", memory_attentions=0))
-    assert [type(one) for one in made_of([SHORTEST], Words(), model)] == [SampleTranslations]
-
-
-def test_by_default_attention_is_shown_in_three_sentences(pair):
-    transformer, tokenizer = pair
-    pairs = [("a", "kochen"), ("hundred", "a"), ("der", "a"), ("dogs", "a")]
-    _, _, pictures = made_of(pairs, tokenizer, transformer)
-    assert isinstance(pictures, AttentionPictures) and pictures.pairs == pairs[:3]
 
 
 def test_the_residual_stream_is_measured_on_the_first_pairs_one_per_row():

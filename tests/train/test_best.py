@@ -1,6 +1,5 @@
 """Early stopping and the best checkpoint: both go by validation, and a run that is killed takes the same decisions."""
 
-import json
 import logging
 import math
 import types
@@ -17,8 +16,6 @@ from train.loop.best import (
     early_stop_sentence,
     has_stopped_early,
     is_better_than_kept,
-    score_of,
-    share_best,
 )
 from train.loop.checkpoints import Checkpoints, read_checkpoint
 from train.loop.progress import Progress
@@ -82,11 +79,6 @@ def test_an_undefined_score_does_not_count(undefined):
     assert not count_validation(fresh := Progress(4), validation(**undefined), "bleu") and fresh == Progress(4)
 
 
-def test_f1_is_that_of_the_brackets():
-    scores = types.SimpleNamespace(plotted=lambda: {"bleu": 1.0, "bracketing_f1": 3.0})
-    assert score_of(types.SimpleNamespace(scores=scores), "f1") == 3.0
-
-
 @pytest.mark.parametrize(("metric", "score", "words"), [("loss", -1.23456, "loss 1.235"), ("bleu", 30.0, "bleu 30")])
 def test_an_early_stop_names_its_step_and_the_best_validation(metric, score, words):
     progress = Progress(9, best_metric=metric, best_score=score, best_step=5, validations_since_best=2)
@@ -136,15 +128,6 @@ def test_a_metric_by_which_nothing_goes_is_refused():
 def test_patience_is_a_number_of_validations_in_a_row(patience, is_over):
     progress = Progress(best_metric="bleu", validations_since_best=2)
     assert has_stopped_early(progress, TrainingConfig(patience=patience)) is is_over
-
-
-def test_every_worker_knows_what_the_chief_knows():
-    best = {"best_metric": "bleu", "best_basis": "text", "best_score": 1 / 3, "best_step": 2}
-    chief = Progress(8, seconds=3.0, validations_since_best=4, **best)
-    other, sent = Progress(8, seconds=5.0), []
-    share_best(chief, types.SimpleNamespace(text_of_chief=lambda text: sent.append(text) or text))
-    share_best(other, types.SimpleNamespace(text_of_chief=lambda text: sent[0]))
-    assert other == Progress(**vars(chief) | {"seconds": 5.0}) and json.loads(sent[0])["best_score"] == 1 / 3
 
 
 # training
@@ -227,18 +210,6 @@ def test_more_patience_continues_a_run_that_had_stopped(tmp_path):
     assert trained(tmp_path, patience=1)[0].step == 6
     progress, _ = trained(tmp_path, patience=2)
     assert (progress.step, progress.validations_since_best) == (8, 2)
-
-
-@pytest.mark.slow
-def test_a_full_disk_for_the_best_checkpoint_is_logged_and_training_continues(tmp_path, monkeypatch, caplog):
-    def full(*arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("train.loop.checkpoints.Checkpoints.save_best", full)
-    progress, _ = trained(tmp_path, keep_best=True, patience=2)
-    assert progress.step == 8 and checkpoint_names(tmp_path)[-1] == "step-00000008.npz"  # as with a best checkpoint
-    assert (progress.best_step, progress.best_score) == (4, 3.0)
-    assert "best checkpoint, of step 2," in caplog.text and "No space left" in caplog.text
 
 
 def candidates_of(folder):

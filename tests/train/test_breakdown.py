@@ -4,7 +4,6 @@ import collections
 
 import pytest
 
-from keras_transformer.ground.errors import ConfigError
 from keras_transformer.inspection.bleu import RAW_BLEU, raw_bleu, score, tokenised_bleu
 from keras_transformer.inspection.samples import Sample
 from train.config.sources.files import FilesData
@@ -16,12 +15,11 @@ from train.scoring.breakdown import (
     break_down,
     by_frequency,
     by_length,
-    label,
     training_splits,
     words_in_training,
-    words_known,
     words_of,
 )
+from train.scoring.tables import Table
 
 SAMPLES = [
     Sample("one two", "eins zwei", "eins zwei"),
@@ -61,12 +59,6 @@ def test_no_words_at_all_are_no_error():
     assert row.words == "up to 5" and row.length_ratio is None
 
 
-def test_words_for_a_reference_without_words_have_no_ratio():
-    samples = [Sample(source="a source", reference="", translation="two words")]
-    breakdown = break_down(samples, WordCounts(collections.Counter(), "the training text"))
-    assert breakdown.lengths[0].length_ratio is None and breakdown.tables()[0].rows[0][-1] == "n/a"
-
-
 # frequencies
 
 
@@ -87,23 +79,8 @@ def test_a_word_too_many_is_not_right():
     assert (row.words, row.found, row.right, row.f1) == (1, 100, pytest.approx(100 / 3), 50)
 
 
-def test_nothing_written_is_no_share_and_nothing_missed_is_no_error():
-    (row,) = by_frequency([Sample("", "a", "")], collections.Counter())
-    assert (row.found, row.right, row.f1, row.of_missed) == (0, None, 0, 100)
-    (row,) = by_frequency([Sample("", "a", "a")], collections.Counter())
-    assert (row.found, row.f1, row.of_missed) == (100, 100, 0)
-
-
 def test_words_are_those_of_bleu_on_raw_text():
     assert words_of(["Das Haus, das rote Haus."]) == {"Das": 1, "das": 1, "Haus": 2, "rote": 1, ",": 1, ".": 1}
-
-
-@pytest.mark.parametrize(
-    ("place", "text"), [(0, "0"), (1, "1"), (2, "2 to 4"), (3, "5 to 1,000"), (4, "1,001 and more")]
-)
-def test_a_bin_is_called_by_its_range(place, text):
-    assert label((0, 1, 4, 1_000), place) == text
-    assert label((5, 9), 0) == "up to 5"
 
 
 # the training text
@@ -135,15 +112,6 @@ def test_a_long_training_text_is_counted_from_its_beginning_and_named_so(monkeyp
     assert counts == {"a": 2, "b": 1} and text == "the first 2 pairs of the training text"
     monkeypatch.setattr(breakdown, "MOST_PAIRS", 4)
     assert counted_in([split_of("a b", "a", "a", "z")]).text == "the training text (4 pairs)"
-
-
-@pytest.mark.parametrize("error", [CorpusError, ConfigError])
-def test_without_the_training_text_the_references_are_counted_and_the_cause_is_named(error):
-    def missing():
-        raise error("there is no such file")
-
-    counts, text, _ = words_known(missing, ["x y", "x"], "", list, WHOLE_TEXT)
-    assert counts == {"x": 2, "y": 1} and "references" in text and "there is no such file" in text
 
 
 def test_a_missing_file_of_the_training_text_is_a_corpus_error(tmp_path):
@@ -179,3 +147,10 @@ def test_an_undefined_score_of_a_bin_is_not_a_number():
     assert found.tables()[0].title.endswith("raw text (n/a: no reference has four tokens)")
     assert found.as_json()["by_length"][0]["bleu"]["value"] is None
     assert found.as_json()["by_frequency"]["text"] == "t" and isinstance(found, Breakdown)
+
+
+TABLE = Table("Title", ("words", "n"), [("up to 5", "1,000"), ("6", "2")])
+
+
+def test_columns_are_aligned_numbers_to_the_right():
+    assert TABLE.lines() == ["Title:", "  words        n", "  up to 5  1,000", "  6            2"]

@@ -60,8 +60,7 @@ def assert_same_pairs(one, other):
     assert (one.skipped, one.too_long) == (other.skipped, other.too_long) and len(one) == len(other) > 0
 
 
-def test_what_the_cache_gives_is_what_encoding_gives(cache, files, tokenizer, monkeypatch):
-    monkeypatch.setattr("train.data.encoding.CHUNK", 7)
+def test_what_the_cache_gives_is_what_encoding_gives(cache, files, tokenizer):
     split = load_corpus(files).train
     expected = encode_corpus(split, tokenizer, ROWS)
     assert expected.skipped == {"longer than 64 tokens": 1, "empty source": 1}

@@ -2,17 +2,13 @@
 
 import logging
 import math
-import re
 import types
 
 import pytest
 
 from keras_transformer.ground.machine import processor_cores
 from tests.support.updates import LOGS, Clock, Run
-from train.config.training import RowLengths
-from train.loop.best import share_best
-from train.loop.callbacks import LogCompilation
-from train.loop.checkpoints import CheckpointError, Checkpoints, progress_in
+from train.loop.checkpoints import CheckpointError
 from train.loop.divergence import DivergenceError
 from train.loop.progress import Progress
 
@@ -31,14 +27,6 @@ def test_after_an_update_come_divergence_metrics_validation_inspections_and_the_
     assert run.done == [("check", 0), ("write", 1), ("validate", 1), ("write", 1), ("inspect", 1), ("save", 1)]
 
 
-def test_an_inspection_that_fails_is_logged_and_training_continues(caplog, monkeypatch):
-    run = Run(steps=1)
-    monkeypatch.setattr(run, "inspect", lambda step: 1 / 0)
-    run.step()
-    assert "Run failed at step 1" in caplog.text and "ZeroDivisionError" in caplog.text
-    assert run.done[-1] == ("save", 1)
-
-
 def test_a_diverged_step_is_not_counted_written_validated_or_saved():
     run = Run(is_diverged=True, steps=1)
     run.request.is_made = True
@@ -46,36 +34,6 @@ def test_a_diverged_step_is_not_counted_written_validated_or_saved():
         run.step()
     assert run.done == [("check", 0)]
     assert run.progress == Progress()
-
-
-@pytest.mark.parametrize("is_alone", [True, False])
-def test_a_request_stops_training_after_that_step_with_its_checkpoint(is_alone):
-    run = Run(is_alone=is_alone)
-    run.step()
-    assert not run.model.stop_training and run.saved == []
-    run.request.is_made = True
-    run.step(stop_requests=1.0)
-    assert run.model.stop_training
-    assert [(progress["step"], progress["is_interim"]) for progress in run.saved] == [(2, True)]
-
-
-def test_each_of_several_workers_stops_by_the_sum_of_all_requests():
-    asked, other = Run(is_alone=False), Run(is_alone=False, is_chief=False)
-    asked.request.is_made = True  # during a step: the sum of the next step has it
-    asked.callback.stopwatch.begin_update()
-    asked.callback.on_train_batch_end(0, LOGS)
-    assert not asked.model.stop_training and not asked.model.wants_to_stop
-    asked.step(stop_requests=1.0)
-    other.step(stop_requests=1.0)
-    assert asked.model.wants_to_stop and asked.model.stop_training
-    assert not other.model.wants_to_stop and other.model.stop_training
-
-
-def test_only_the_chief_writes_validates_and_saves():
-    run = Run(is_chief=False, steps=1)
-    run.step()
-    assert run.done == [("check", 0)]
-    assert run.progress.step == 1
 
 
 @pytest.mark.parametrize(
@@ -96,23 +54,6 @@ def test_the_checkpoint_of_a_validation_that_failed_is_one_to_keep_if_it_was_due
     with pytest.raises(ZeroDivisionError):
         run.step()
     assert [(progress["step"], progress["is_interim"]) for progress in run.saved] == [(2, checkpoint_every == 3)]
-
-
-def test_every_worker_stops_by_the_validations_of_the_chief():
-    chief, other = Run(validate_every=1, patience=2), Run(is_chief=False, validate_every=1, patience=2)
-    for step in (1, 2, 3):
-        chief.step()
-        other.callback.workers = types.SimpleNamespace(text_of_chief=lambda text: text_of(chief))
-        other.step()
-        assert chief.model.stop_training == other.model.stop_training == (step == 3)
-    assert chief.steps_of("save") == [3] and not chief.saved[-1]["is_interim"]  # it is the last one, and to be averaged
-
-
-def text_of(chief):
-    """What the chief sends of its best validation."""
-    texts = []
-    share_best(chief.progress, types.SimpleNamespace(text_of_chief=lambda text: texts.append(text) or text))
-    return texts[0]
 
 
 # what is counted and written
@@ -138,93 +79,11 @@ def test_a_checkpoint_has_the_time_of_the_validation_before_it_and_counts_it_onc
     assert [(saved["seconds"], saved["core_seconds"] / cores) for saved in run.saved] == [(102, 102), (204, 204)]
 
 
-def test_the_metrics_of_a_step_are_those_of_its_logs(clock):
-    run = Run()
-    run.callback.on_train_batch_begin(0)
-    clock.now += 2.0
-    run.callback.on_train_batch_end(0, LOGS | {"nll": 1.0})
-    ((step, values),) = run.written
-    assert 10e6 < values.pop("train/resident_bytes") < 100e9
-    assert (step, values) == (
-        1,
-        {
-            "train/loss": 2.0,
-            "train/perplexity": pytest.approx(2.71828),
-            "train/token_accuracy": 0.5,
-            "train/learning_rate": 0.1,
-            "train/gradient_norm": 3.0,
-            "train/tokens_per_second": 35.0,
-            "train/seconds_in_step": 1.75,
-            "train/seconds_waiting": 0.25,
-        },
-    )
-
-
 def test_in_float16_the_share_of_refused_updates_is_written():
     run = Run(Progress(step=9), precision="mixed_float16")
     run.model.optimizer = types.SimpleNamespace(iterations=8)
     run.step()
     assert run.written[0][1]["train/overflow_share"] == pytest.approx(0.2)
-
-
-def test_the_console_has_rate_and_time_left_of_the_updates_since_its_last_line_without_the_first(clock, caplog):
-    run = Run(steps=3700, log_every=2)
-    with caplog.at_level(logging.INFO, logger="train"):
-        for seconds in (60.0, 1.0, 1.0, 3.0):  # the first one compiles
-            run.callback.on_train_batch_begin(0)
-            clock.now += seconds
-            run.callback.on_train_batch_end(0, LOGS | {"tokens": 7000.0, "nll": 1.0})
-            clock.now += 100.0  # what comes between updates is no part of their rate
-    line = "step {}/3700  loss 2.000  perplexity 2.72  accuracy 50.0%  {} target tokens/s  {} and 37 validations left"
-    assert caplog.messages == [line.format(2, "7,000", "1 h 01 min"), line.format(4, "3,500", "2 h 03 min")]
-
-
-def test_the_time_left_has_the_validations_and_checkpoints_to_come_at_the_time_of_the_last_ones(
-    clock, caplog, monkeypatch
-):
-    run = Run(steps=10, log_every=1, validate_every=3, checkpoint_every=4)
-    validated, seconds = run.validate, iter([60.0, 20.0, 20.0, 20.0])
-    records = run.callback.records
-
-    def validate():
-        clock.now += next(seconds)
-        return validated()
-
-    monkeypatch.setattr(run, "save", lambda *_: setattr(clock, "now", clock.now + 5.0))
-    run.callback.records = records._replace(validate=validate)
-    with caplog.at_level(logging.INFO, logger="train"):
-        for _ in range(10):
-            run.callback.on_train_batch_begin(0)
-            clock.now += 2.0
-            run.callback.on_train_batch_end(0, LOGS)
-    assert [message.partition("tokens/s  ")[2] for message in caplog.messages if message.startswith("step ")] == [
-        "16 s and 4 validations left",  # 8 updates; the validations after 3, 6, 9 and 10, of which none is timed yet
-        "14 s and 4 validations left",
-        "3 min 12 s left",  # 6 updates, 3 validations like the first; no checkpoint is timed yet
-        "3 min 20 s left",  # 5 updates, 3 validations, the checkpoints after 8 and 10 of 5 s each
-        "3 min 18 s left",
-        "56 s left",  # 3 updates, 2 validations of 20 s, 2 checkpoints
-        "54 s left",
-        "47 s left",
-        "25 s left",  # the validation and the checkpoint after the last update
-    ]
-
-
-def test_validation_is_written_and_logged_with_a_translation(caplog):
-    run = Run(validate_every=1, patience=3)
-    with caplog.at_level(logging.INFO, logger="train"):
-        run.step()
-    _, values = run.written[-1]
-    assert "undefined" not in caplog.text
-    assert values == {
-        "validation/loss": 1.5,
-        "validation/perplexity": 1.0,
-        "validation/token_accuracy": 0.25,
-        "validation/bleu": 12.0,
-        "validation/chrf": 34.0,
-        "validation/exact": 25.0,
-    }
-    assert "validation at step 1: loss 1.500  perplexity 1.00  BLEU 12.00  exact 25.0%  e.g. 'c'" in caplog.text
 
 
 def test_an_undefined_bleu_is_logged_with_its_reason_and_is_no_number_in_the_curves(caplog):
@@ -241,22 +100,6 @@ def test_an_undefined_bleu_is_logged_with_its_reason_and_is_no_number_in_the_cur
 
 
 # the best checkpoint
-
-
-def test_the_best_checkpoint_is_that_of_the_best_validation_so_far_and_knows_its_score(tmp_path):
-    run = Run(steps=6, validate_every=1, keep_best=True)
-    run.model.weights, run.model.optimizer = [], types.SimpleNamespace(variables=[])
-    checkpoints = Checkpoints(tmp_path)
-    run.callback.records = run.callback.records._replace(checkpoints=checkpoints)
-    kept = []
-    for bleu in (2.0, 1.0, 3.0, 3.0, 2.5):
-        run.scores = {"bleu": bleu}
-        run.step()
-        progress = progress_in(checkpoints.best_paths()[-1])
-        assert progress.kept_step == progress.step == run.progress.kept_step
-        kept.append((progress.step, progress.kept_metric, progress.kept_score, run.progress.kept_score))
-    first, third = (1, "bleu", 2.0, 2.0), (3, "bleu", 3.0, 3.0)
-    assert kept == [first, first, third, third, third]
 
 
 # a full disk
@@ -281,17 +124,3 @@ def test_a_last_checkpoint_that_cannot_be_written_is_one_sentence(is_asked_to_st
 
 
 # compilation
-
-
-def test_the_first_step_of_a_process_logs_what_is_compiled_and_how_long_it_took(caplog):
-    callback = LogCompilation(types.SimpleNamespace(rows_per_batch=32, row_lengths=RowLengths(124, 128)))
-    strategy, shape = types.SimpleNamespace(num_replicas_in_sync=2), {"micro_batches": 4, "count_params": lambda: 1_000}
-    callback.set_model(types.SimpleNamespace(xla=True, distribute_strategy=strategy, **shape))
-    with caplog.at_level(logging.INFO, logger="train"):
-        for batch in range(3):
-            callback.on_train_batch_begin(batch)
-            callback.on_train_batch_end(batch, LOGS)
-    compiled, took = caplog.messages
-    assert "with XLA: 4 of the 32 rows of a batch at once, 124 source and 128 target" in compiled
-    assert "1,000 parameters" in compiled
-    assert re.fullmatch(r"the first step took \d+\.\d s, compilation included", took)

@@ -7,7 +7,6 @@ import re
 
 import pytest
 
-from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.runs.inference import Inference
 from keras_transformer.runs.run_folder import RunFolder
@@ -198,27 +197,6 @@ def test_a_damaged_record_loses_no_run_but_another_model_is_still_refused(folder
     assert len(caplog.messages) == 1 and str(folder.config) in caplog.messages[0]
     with pytest.raises(ConfigError, match="model.activation was 'relu' and is 'gelu'"):
         check_unchanged(folder, configuration(folder, 'model.activation="gelu"'))
-
-
-def test_head_widths_that_are_written_out_are_the_same_model(folder):
-    folder.config.unlink()
-    recorded = TransformerConfig.load(folder.model)
-    recorded.replace(key_dim=recorded.d_k, value_dim=recorded.d_v).save(folder.model)
-    check_unchanged(folder, configuration(folder))
-    with pytest.raises(ConfigError, match="model.key_dim was 32 and is 8"):
-        check_unchanged(folder, configuration(folder, "model.key_dim=8"))
-
-
-def test_values_of_the_preset_that_are_written_out_are_the_same_model(folder, caplog):
-    written_out = ("model.d_model=128", "model.encoder_layers=4", "model.key_dim=32")
-    with caplog.at_level(logging.INFO, logger="train"):
-        check_unchanged(folder, configuration(folder, *written_out))
-    assert len(caplog.messages) == 3 and "model.d_model was not set and is 128" in caplog.messages[0]
-    with pytest.raises(ConfigError, match="model.d_model was not set and is 128; model.num_heads was not set and is 8"):
-        check_unchanged(folder, configuration(folder, "model.d_model=128", "model.num_heads=8"))
-    folder.model.unlink()  # then nothing says what the preset was
-    with pytest.raises(ConfigError, match="model.d_model was not set and is 128"):
-        check_unchanged(folder, configuration(folder, "model.d_model=128"))
 
 
 @pytest.mark.parametrize("name", ["config", "model"])

@@ -2,9 +2,6 @@
 
 import errno
 import os
-import pathlib
-import shutil
-import types
 
 import keras
 import numpy as np
@@ -20,7 +17,6 @@ from train.loop.checkpoints import (
     progress_of,
     read_checkpoint,
     read_weights,
-    restore_everywhere,
 )
 from train.loop.progress import Progress
 
@@ -265,22 +261,6 @@ def test_the_untrained_checkpoint_is_in_no_average(checkpoints):
     for step in (0, 2):
         checkpoints.save(*small_model(seed=step), Progress(step))
     assert [path.name for path in checkpoints.average(2)[1]] == ["step-00000002.npz"]
-
-
-def test_the_chief_sends_its_newest_checkpoint_and_a_worker_keeps_no_copy(checkpoints, tmp_path):
-    model, optimizer = small_model(seed=2)
-    trained, sent = types.SimpleNamespace(weights=model.weights, optimizer=optimizer), []
-    chief = types.SimpleNamespace(is_chief=True, file_of_chief=lambda *of: sent.append(of))
-    assert restore_everywhere(checkpoints, trained, chief) is None
-    for step in (2, 3):
-        checkpoints.save(*small_model(seed=1), Progress(step))
-    assert restore_everywhere(checkpoints, trained, chief) == Progress(3)
-    assert sent == [(None, checkpoints.folder), (checkpoints.paths()[-1], checkpoints.folder)]
-    workers = types.SimpleNamespace(
-        is_chief=False, file_of_chief=lambda path, folder: pathlib.Path(shutil.copy(checkpoints.paths()[-1], folder))
-    )
-    own = Checkpoints(tmp_path / "worker")
-    assert restore_everywhere(own, trained, workers) == Progress(3) and not own.paths()
 
 
 def test_a_checkpoint_of_before_cores_were_counted_had_the_cores_of_now():

@@ -1,25 +1,17 @@
 """data.clean, from the configuration to what is left of the training text, its counts and its examples."""
 
-import collections
-
 import pytest
 
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.text.cleaning import RULES
 from tests.train.test_corpus import files
 from train.config.cleaning import CleaningConfig
-from train.config.sources.files import FilesData
 from train.data.cleaning import (
-    LONGEST_SHOWN,
     cleaning_settings,
-    dropped_lines,
-    dropped_table,
-    joined_examples,
     proposal_lines,
     proposals,
     scripts_of,
 )
-from train.data.encoding import EncodedPairs
 from train.data.prepare import load_corpus
 
 SOURCE = b"A dog runs.\nHotel\nIn 1996\nA dog runs.\n"
@@ -112,35 +104,6 @@ def test_languages_are_proposed_if_they_can_be_detected(tmp_path):
     assert [(proposal.line, proposal.count) for proposal in found] == [("languages = true", 1)]
 
 
-@pytest.mark.parametrize(("has_tags", "can_detect"), [(True, True), (False, False)])
-def test_languages_are_not_proposed_for_text_with_tags_or_languages_that_cannot_be_detected(
-    tmp_path, monkeypatch, has_tags, can_detect
-):
-    monkeypatch.setattr("train.data.cleaning.can_detect", lambda languages: can_detect)
-    data = files(tmp_path, b"Hotel\n" * 3, b"Hotel\n" * 3, source_language="xx", target_language="yy")
-    entry = {"files": data.train[0], "tag": "<2yy>"}
-    data = FilesData(**data.model_dump() | {"train": [entry]}) if has_tags else data
-    found, _ = proposals(load_corpus(data).train, {}, data)
-    assert [proposal.line for proposal in found] == ["identical = true", "duplicates = true"]
-
-
-def test_examples_of_several_parts_are_the_first_ones():
-    parts = [
-        EncodedPairs(None, None, collections.Counter(), examples={"identical": [("a|b", "a|b")] * 2}),
-        EncodedPairs(None, None, collections.Counter(), examples={"identical": [["c", "c"], ["d", "d"]]}),
-    ]
-    assert joined_examples(parts)["identical"] == [("a|b", "a|b"), ("a|b", "a|b"), ("c", "c")]
-    assert "| identical | a\\|b | a\\|b |" in dropped_table(parts)
-    assert list(dropped_lines(parts[:1])) == ["data.clean: identical, such as a|b ||| a|b"]
-    assert dropped_table([]) == ""
-
-
-def test_the_log_has_a_line_for_each_reason_in_order():
-    examples = {reason: [("a", "b")] for reason in ("repeated", "identical")}
-    lines = list(dropped_lines([EncodedPairs(None, None, collections.Counter(), examples=examples)]))
-    assert lines == ["data.clean: identical, such as a ||| b", "data.clean: repeated, such as a ||| b"]
-
-
 @pytest.mark.parametrize(("latin", "scripts"), [(90, ["LATIN", "CYRILLIC"]), (91, ["LATIN"])])
 def test_a_script_belongs_to_a_language_if_it_has_a_tenth_of_the_letters(latin, scripts):
     assert scripts_of(["a" * latin + " 12.", "д" * 10]) == scripts
@@ -157,12 +120,6 @@ def test_what_is_proposed_is_logged_with_its_count_and_an_example_or_that_nothin
     monkeypatch.setattr("train.data.cleaning.MOST_TRIED", 1)
     nothing = "data.clean: no other rule would drop any of the first 1 training pairs"
     assert list(proposal_lines(load_corpus(data).train, data)) == [nothing]
-
-
-def test_of_a_long_example_the_log_has_the_beginning():
-    long, short = "x" * (LONGEST_SHOWN + 1), "y" * LONGEST_SHOWN
-    (line,) = dropped_lines([EncodedPairs(None, None, collections.Counter(), examples={"identical": [(long, short)]})])
-    assert line.endswith(f"such as {long[:-1]}... ||| {short}")
 
 
 @pytest.mark.parametrize(

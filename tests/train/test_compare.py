@@ -14,7 +14,6 @@ from tests.support.commands import assert_one_sentence, invoke
 from tests.support.processes import python
 from tests.support.runs import write_config
 from train.config.run import load_config
-from train.report import comparison
 from train.report.comparison import read_run
 
 compare_command = functools.partial(invoke, train.compare.app)
@@ -86,27 +85,6 @@ def test_settings_that_differ_scores_speed_steps_and_minutes_are_one_table(pair)
     assert all(f"{name}, raw text: {signature}\n" in result.stdout for name, signature in SIGNATURES.items())
 
 
-def test_a_setting_is_shown_as_the_configuration_has_it():
-    values = (True, "true"), (False, "false"), (None, "-"), (0.5, "0.5"), (0, "0"), ("True", "True")
-    assert all(comparison.shown(value) == text for value, text in values)
-
-
-def test_scores_with_other_signatures_are_told_apart(pair):
-    other = json.loads(json.dumps(SCORES).replace("tok:13a", "tok:intl"))
-    (pair[1] / "scores.json").write_text(json.dumps(other), encoding="utf-8")
-    printed = compare_command(*pair).stdout
-    assert f"tok:13a|version:2.6.0 ({pair[0]})\n" in printed and f"tok:intl|version:2.6.0 ({pair[1]})\n" in printed
-    assert f"nc:6|version:2.6.0 ({pair[0]}" not in printed
-
-
-def test_a_score_that_one_run_alone_has_is_a_row(pair):
-    own = SCORES | {"scores": [score("chrF", 50.0, None)]}
-    for run, scores in zip(pair, (own, SCORES), strict=True):
-        (run / "scores.json").write_text(json.dumps(scores), encoding="utf-8")
-    rows = rows_of(compare_command(*pair).stdout)
-    assert rows["BLEU, raw text"] == ["-", "39.02 ± 1.31"] and rows["chrF, raw text"] == ["50.00", "61.50"]
-
-
 @pytest.mark.parametrize(("step", "is_of_now"), [(3, True), (2, False), (None, True)])
 def test_scores_of_before_the_run_went_on_are_not_its_scores(pair, step, is_of_now):
     scores = SCORES | ({"step": step} if step else {})
@@ -126,46 +104,6 @@ def test_runs_of_a_treebank_are_compared_by_f1(pair):
 
 
 WHY = "no reference has four tokens"
-
-
-def test_an_undefined_score_is_named_so(pair):
-    scores = SCORES | {"scores": [SCORES["scores"][0] | {"value": None, "interval": None, "undefined": WHY}]}
-    (pair[0] / "scores.json").write_text(json.dumps(scores), encoding="utf-8")
-    assert rows_of(compare_command(*pair).stdout)["BLEU, raw text"] == [f"n/a ({WHY})", "not evaluated"]
-
-
-def test_without_any_scores_and_steps_the_table_is_short(tmp_path):
-    runs = [make_run(tmp_path / name) for name in ("a$\\frac$b", "plain")]
-    for run in runs:
-        (run / "metrics.jsonl").unlink()
-        shutil.rmtree(run / "checkpoints")
-    assert rows_of(compare_command(*runs).stdout) == {
-        "scored on": ["not evaluated"] * 2,
-        "target tokens/s, median": ["-"] * 2,
-        "steps": ["0"] * 2,
-        "minutes": ["-"] * 2,
-    }
-
-
-def test_a_damaged_checkpoint_leaves_the_minutes_of_the_one_before(pair):
-    (pair[0] / "checkpoints" / "step-00000003.npz").write_bytes(b"half")
-    assert read_run(pair[0]).minutes == 1.0
-
-
-def test_json_has_everything(pair):
-    found = json.loads(compare_command(*pair, "--json").stdout)
-    assert found["differing"] == ["training.dropout", "training.patience"]
-    one, other = found["runs"]
-    assert (one["run"], one["scores"], other["scores"]) == (str(pair[0]), SCORES, None)
-    assert (one["steps"], one["minutes"], one["tokens_per_second"]) == (3, 1.5, 4000.0)
-    assert one["best_validation"] == {
-        "loss": [1, 3.0],
-        "bleu": [3, 30.0],
-        "chrf": None,
-        "exact": None,
-        "bracketing_f1": None,
-    }
-    assert other["settings"]["training.dropout"] == 0.2 and len(other["settings"]) > 40
 
 
 def test_the_plot_is_written(pair, tmp_path):

@@ -3,11 +3,9 @@
 import json
 
 import numpy as np
-import pytest
 
-from tests.support.plots import assert_marks_are_whole
 from train.report import curves
-from train.report.curves import begin_at_zero, plot_curves, quality_of, read_curves, thinned
+from train.report.curves import read_curves, thinned
 
 RECORDS = [
     {"step": 1, "time": 1.0, "train/loss": 4.0, "train/learning_rate": 0.1},
@@ -51,64 +49,6 @@ def test_steps_that_a_killed_process_lost_are_left_out(tmp_path):
     assert all((points[:, 0] <= 1).all() for points in found.values()) and len(found["train/loss"]) == 1
 
 
-def drawn(monkeypatch, tmp_path, found):
-    """The axes of the picture, which is written too."""
-    figures = []
-    monkeypatch.setattr(curves, "save", lambda figure, path: figures.append(figure))
-    plot_curves(found, "run", tmp_path / "curves.png")
-    return figures[0].axes
-
-
-def lines_of(axis):
-    return {line.get_label(): line.get_xydata().tolist() for line in axis.get_lines()}
-
-
-def test_loss_bleu_and_learning_rate_have_a_panel_each(monkeypatch, tmp_path):
-    write(tmp_path / "metrics.jsonl", [*RECORDS, {"step": 2, "validation/bleu": 12.5, "validation/exact": 1.0}])
-    loss, bleu, rate = drawn(monkeypatch, tmp_path, read_curves(tmp_path / "metrics.jsonl"))
-    assert lines_of(loss) == {"training, with dropout": [[1, 4], [2, 3]], "validation": [[2, 3.5]]}
-    assert [text.get_text() for text in loss.get_legend().get_texts()] == [*lines_of(loss)]
-    assert lines_of(bleu) == {"BLEU": [[2, 12.5]]} and "BLEU" in bleu.get_ylabel()
-    assert lines_of(rate) == {"learning rate": [[1, 0.1], [2, 0.2]]} and rate.get_xlabel() == "step"
-    assert (loss.get_title(), loss.get_ylabel(), rate.get_ylabel()) == (
-        "run",
-        "loss, nats per target token",
-        "learning rate",
-    )
-    assert bleu.get_ylim()[0] == rate.get_ylim()[0] == 0 < loss.get_ylim()[0]  # a loss of 0 is not to be expected
-    assert loss.get_shared_x_axes().joined(loss, rate) and [mark.get_marker() for mark in loss.get_lines()] == [
-        "None",
-        "o",  # there are few validations
-    ]
-
-
-@pytest.mark.parametrize(("name", "label"), [("chrf", "chrF"), ("bracketing_f1", "F1")])
-def test_chrf_takes_the_place_of_an_undefined_bleu_and_f1_that_of_trees(monkeypatch, tmp_path, name, label):
-    write(tmp_path / "metrics.jsonl", [*RECORDS, {"step": 2, f"validation/{name}": 75.0, "validation/exact": 1.0}])
-    _, panel, _ = drawn(monkeypatch, tmp_path, read_curves(tmp_path / "metrics.jsonl"))
-    assert lines_of(panel) == {label: [[2, 75.0]]} and panel.get_ylabel() == f"validation {label}"
-
-
-def test_marks_that_lie_close_together_far_above_zero_are_drawn_whole(monkeypatch, tmp_path):
-    found = {"validation/bleu": np.array([[2_500, 40.85], [10_000, 42.53]])}
-    assert_marks_are_whole(drawn(monkeypatch, tmp_path, found)[1])
-
-
-def test_the_quality_of_runs_is_the_first_that_any_of_them_has():
-    bleu, chrf, f1 = ({f"validation/{name}": None} for name in ("bleu", "chrf", "bracketing_f1"))
-    for runs, name in (([bleu, chrf], "BLEU"), ([chrf, {}], "chrF"), ([bleu, f1], "F1"), ([], "BLEU"), ([{}], "BLEU")):
-        assert quality_of(runs)[1] == name
-
-
 def test_the_rest_of_a_thinned_curve_is_one_mean():
     points = np.array([[step, 10.0 * step] for step in range(1, 9)])
     assert thinned(points, 3).tolist() == [[2, 20], [5, 50], [7.5, 75]]
-
-
-def test_a_panel_begins_at_zero_and_has_room_above_its_highest_mark():
-    _, (axis, _) = curves.new_figure(2, 1, 2, 2)
-    begin_at_zero(axis)
-    assert axis.get_ylim()[0] == 0
-    axis.plot([1, 2], [10.0, 40.0])
-    begin_at_zero(axis)
-    assert axis.get_ylim() == (0, 42.0)

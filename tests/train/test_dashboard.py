@@ -4,7 +4,6 @@ import contextlib
 import json
 import re
 
-import pytest
 from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 from tensorboard.context import RequestContext
@@ -19,7 +18,7 @@ from tests.support.events import read_added
 from tests.support.runs import metrics_of, write_config
 from tests.support.updates import Run
 from train.config.run import load_config
-from train.loop.dashboard import CHARTS, QUALITY_OF
+from train.loop.dashboard import CHARTS
 from train.loop.metrics_log import MetricsLog
 
 
@@ -77,18 +76,6 @@ def test_each_run_is_a_row_with_its_settings_and_final_scores(tmp_path):
     assert rows["one/tensorboard/final"][1]["bleu"] == 30.0
 
 
-def test_runs_with_the_same_settings_are_rows_of_their_own(tmp_path):
-    for name in ("one", "other"):
-        write(start(tmp_path, name), 0, 5, final__bleu=30.0)
-    assert len(table(tmp_path)[1]) == 2
-
-
-def test_a_run_that_has_not_ended_has_a_row_without_scores(tmp_path):
-    write(start(tmp_path, "run"), 0, 1, train__loss=2.0)
-    (row,) = table(tmp_path)[1].values()
-    assert row[0]["training.steps"] == 5 and row[1] == {}
-
-
 def test_a_run_that_is_resumed_with_another_setting_is_one_row_with_the_new_one(tmp_path):
     write(start(tmp_path, "run"), 0, 1, train__loss=2.0)
     config = load_config(write_config(tmp_path, "run"), ["training.steps=9"])
@@ -96,19 +83,6 @@ def test_a_run_that_is_resumed_with_another_setting_is_one_row_with_the_new_one(
     write(RunFolder(tmp_path / "run"), 1, 2, train__loss=1.0)
     (row,) = table(tmp_path)[1].values()
     assert row[0]["training.steps"] == 9
-
-
-def test_a_row_keeps_the_time_at_which_the_run_began(tmp_path, monkeypatch):
-    run = start(tmp_path, "run")
-    for now, step in ((1_000_000.0, 1), (2_000_000.0, 2)):
-        monkeypatch.setattr("time.time", lambda now=now: now)
-        write(run, step - 1, step, train__loss=2.0)
-    context = Context(opened(tmp_path))
-    query = api_pb2.ListSessionGroupsRequest(slice_size=9, allowed_statuses=[api_pb2.STATUS_UNKNOWN])
-    ((session,),) = (
-        row.sessions for row in ListSessionGroups(RequestContext(), context, "", query).run().session_groups
-    )
-    assert session.start_time_secs == 1_000_000.0
 
 
 def test_the_charts_are_grouped_and_have_the_curves_of_training_and_validation(tmp_path):
@@ -123,36 +97,12 @@ def test_the_charts_are_grouped_and_have_the_curves_of_training_and_validation(t
     assert sorted(curves) == [("run/tensorboard/train", "loss"), ("run/tensorboard/validation", "loss")]
 
 
-def test_a_run_of_a_treebank_has_a_chart_of_its_brackets_too(tmp_path):
-    run = RunFolder(tmp_path / "run")
-    run.path.mkdir()
-    run.config.write_text('run_folder = "run"\n[data]\nsource = "treebank"\nfiles = ["trees.mrg"]\n', encoding="utf-8")
-    write(run, 0, 1, validation__bracketing_f1=30.0, train__loss=2.0)
-    layout = json.loads(CustomScalarsPlugin(opened(tmp_path)).layout_impl(RequestContext(), ""))
-    (quality,) = (group for group in layout["category"] if group["title"] == "Quality")
-    assert [chart["title"] for chart in quality["chart"]] == [*CHARTS["Quality"], *QUALITY_OF["trees"]]
-    (pattern,) = quality["chart"][-1]["multiline"]["tag"]
-    assert all(re.match(pattern, f"bracketing_{name}") for name in ("f1", "precision", "recall"))
-
-
-def test_a_folder_without_a_configuration_has_no_row(tmp_path):
-    (tmp_path / "run").mkdir()
-    write(RunFolder(tmp_path / "run"), 0, 1, train__loss=2.0)
-    assert table(tmp_path)[1] == {}
-
-
 def test_all_that_each_update_and_validation_write_is_on_a_chart():
     run = Run(validate_every=1)
     run.step()
     tags = {name.partition("/")[2] for _, values in run.written for name in values}
     patterns = [pattern for charts in CHARTS.values() for pattern in charts.values()]
     assert len(tags) > 10 and all(any(re.fullmatch(pattern, tag) for pattern in patterns) for tag in tags), tags
-
-
-@pytest.mark.parametrize("group", CHARTS)
-def test_a_pattern_is_of_one_chart_only(group):
-    patterns = [pattern for charts in CHARTS.values() for pattern in charts.values()]
-    assert len(set(patterns)) == len(patterns) and CHARTS[group]
 
 
 def test_every_chart_of_the_layout_shows_something_that_training_writes(finished):

@@ -11,7 +11,6 @@ import pytest
 import sacrebleu
 
 import train.distil
-from keras_transformer.pieces.batching import BATCH_SIZE
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.inference import Inference
 from keras_transformer.search.options import SearchOptions
@@ -150,39 +149,6 @@ def test_the_file_behind_a_link_is_written(files, loaded, tmp_path):
     assert distil_command(tmp_path, *options_of(files)).exit_code == 0
     assert files["output"].is_symlink() and [path.name for path in (tmp_path / "far").iterdir()] == ["target"]
     assert (tmp_path / "far/target").read_text(encoding="utf-8") == "eins zwei again\nx\n"
-
-
-def test_every_option_arrives(files, loaded, tmp_path):
-    options = ["--beam-size", 3, "--length-penalty", 1.5, "--coverage-penalty", 0.2]
-    distil_command(tmp_path, *options_of(files), *options, "--batch-size", 5, "--precision", "bfloat16")
-    distil_command(tmp_path, *options_of(files))
-    searches = (
-        SearchOptions(beam_size=3, n_best=3, length_penalty=1.5, coverage_penalty=0.2),
-        SearchOptions(beam_size=8, n_best=8),
-    )
-    assert loaded == [
-        (([tmp_path], searches[0]), {"batch_size": 5, "precision": "bfloat16"}),
-        (([tmp_path], searches[1]), {"batch_size": BATCH_SIZE, "precision": "float32"}),
-    ]
-
-
-def test_what_is_not_typed_is_the_runs_but_for_the_beam(files, loaded, tmp_path):
-    own = {"beam_size": 6, "length_penalty": 1.0, "length_normalization": "tokens", "extra_length": 9}
-    Inference(search=own).save(tmp_path / "inference.json")
-    assert distil_command(tmp_path, *options_of(files), "--length-penalty", 0.5).exit_code == 0
-    [((_, options), _)] = loaded
-    assert options == SearchOptions(8, 0.5, 9, length_normalization="tokens", n_best=8)
-
-
-def test_a_run_in_lower_case_is_compared_with_references_in_lower_case(files, loaded, tmp_path, monkeypatch):
-    files["reference"].write_text("EINS ZWEI AGAIN\nX\n", encoding="utf-8")
-    distil_command(tmp_path, *options_of(files))
-    assert files["output"].read_text(encoding="utf-8") == "x\nx\n"  # nothing is near: the most probable
-    tokenizer = types.SimpleNamespace(restored=lambda texts: [text.lower() for text in texts])
-    monkeypatch.setattr(type(Translator.load()), "tokenizer", tokenizer)
-    files["output"].unlink()
-    distil_command(tmp_path, *options_of(files))
-    assert files["output"].read_text(encoding="utf-8") == "eins zwei again\nx\n"
 
 
 def test_what_is_near_is_measured_in_the_language_of_the_run(files, loaded, tmp_path):

@@ -1,11 +1,9 @@
 """Training that diverges stops and names the batch, or goes back and ends as if that batch had never existed."""
 
-import errno
 import functools
 import logging
 import math
 import re
-import types
 
 import numpy as np
 import pytest
@@ -26,8 +24,7 @@ from tests.support.training import (
 )
 from train.config.training import TrainingConfig
 from train.data.batches import batch_number
-from train.loop import divergence
-from train.loop.checkpoints import CheckpointError, Checkpoints, read_checkpoint
+from train.loop.checkpoints import Checkpoints, read_checkpoint
 from train.loop.divergence import REWINDS, DivergenceCheck, DivergenceError, has_exploded, train_with_rewinds
 from train.loop.progress import Progress
 from train.step.training_model import TrainingModel
@@ -286,15 +283,3 @@ def test_each_rewind_leaves_out_the_batch_that_diverged_and_keeps_the_time_that_
 
 
 # messages
-
-
-def test_the_first_checkpoint_is_that_of_the_model_and_its_optimizer_or_one_sentence():
-    saved, model = [], types.SimpleNamespace(optimizer="adam")
-    divergence.save_start(types.SimpleNamespace(save=lambda *of: saved.append(of)), model, Progress())
-    assert saved == [(model, "adam", Progress())]
-
-    def save(*arguments):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with pytest.raises(CheckpointError, match="checkpoint of step 0.*No space left.*Make room"):
-        divergence.save_start(types.SimpleNamespace(save=save), model, Progress())

@@ -8,8 +8,6 @@ import signal
 import pytest
 
 import train.evaluate
-from keras_transformer.inspection import bleu
-from keras_transformer.pieces.batching import BATCH_SIZE
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
@@ -148,40 +146,6 @@ def test_if_either_run_writes_lower_case_so_do_the_tables(folder, long_files, mo
 
 
 # every option arrives
-
-
-def test_the_search_options_arrive_and_the_text_and_the_first_of_an_ensemble_are_the_runs(folder, loaded, tmp_path):
-    (other := tmp_path / "other").mkdir()
-    options = ["--beam-size", 7, "--length-penalty", 0.25, "--batch-size", 5, "--precision", "bfloat16"]
-    options += ["--extra-length", 9, "--coverage-penalty", 0.5, "--ensemble", other]
-    results = [evaluate_command(folder, *some) for some in (options, [])]
-    assert [result.exit_code for result in results] == [0, 0]
-    search = (
-        "beam 7, length penalty 0.25, extra length 9, length normalization gnmt, coverage penalty 0.5, shortlist off"
-    )
-    assert results[0].stdout.startswith(f"data.test_pairs, {search}, ensemble {other}, precision bfloat16:\n")
-    assert loaded == [
-        (
-            ((folder, other), SearchOptions(beam_size=7, length_penalty=0.25, extra_length=9, coverage_penalty=0.5)),
-            {"batch_size": 5, "precision": "bfloat16", "trees_only": False},
-        ),
-        (((folder,), SearchOptions()), {"batch_size": BATCH_SIZE, "precision": "float32", "trees_only": False}),
-    ]
-
-
-def test_tokenised_is_the_form_of_lengths_by_the_rules_of_the_target_language(folder, files, loaded, monkeypatch):
-    languages, tokenise = [], bleu.tokenise
-
-    def recorded(lines, language):
-        languages.append(language)
-        return tokenise(lines, language)
-
-    monkeypatch.setattr(bleu, "tokenise", recorded)
-    without = evaluate_command(folder, *files).stdout
-    count = len(languages)
-    with_it = evaluate_command(folder, *files, "--tokenised").stdout
-    assert set(languages) == {"de"} and len(languages) > 2 * count
-    assert "BLEU of raw text:" in without and "BLEU of tokenised, lower-cased" in with_it
 
 
 def test_source_reference_and_output_are_the_files_that_they_name(folder, files, loaded, tmp_path):

@@ -8,15 +8,12 @@ import time
 import numpy as np
 import pytest
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
-from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboard.plugins.histogram.summary_v2 import histogram_pb
 from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 
 from keras_transformer.inspection import event_file
-from keras_transformer.inspection.event_file import EventFile, event_files, read_events, write_events
-from keras_transformer.inspection.log_folder import LogFolder
+from keras_transformer.inspection.event_file import event_files, read_events
 from tests.support import events
 from train.loop.event_folder import EventFolder, writer_and_tag
 
@@ -69,11 +66,6 @@ def test_the_same_tag_of_two_writers_is_one_chart(tmp_path):
         "validation/loss": [(1, 3.0)],
         "validation/samples": [(1, "| ä |")],
     }
-
-
-def test_files_that_are_asked_for_are_made_at_once(tmp_path):
-    EventFolder(tmp_path, 0, ["train", "validation"]).close()
-    assert [len(event_files(tmp_path / writer)) for writer in ("train", "validation", "")] == [1, 1, 0]
 
 
 # resumption
@@ -145,21 +137,6 @@ def test_a_reader_that_is_open_meanwhile_sees_no_step_twice(tmp_path):
 # damage
 
 
-def test_a_file_that_is_cut_anywhere_keeps_its_whole_events(tmp_path, caplog):
-    write(tmp_path / "whole", 0, 2)
-    (path,) = event_files(tmp_path / "whole")
-    content, ends = path.read_bytes(), [0]
-    for event in read_events(path):
-        ends.append(ends[-1] + 16 + event.ByteSize())
-    assert ends[-1] == len(content) and len(ends) == 1 + 2 + 2  # the beginning, two marks, two histograms
-    around = {end + step for end in ends for step in (-1, 0, 1, 8, 12)} & set(range(len(content) + 1))
-    for size in sorted(around):
-        path.write_bytes(content[:size])
-        caplog.clear()
-        assert len(list(read_events(path))) == sum(end <= size for end in ends) - 1
-        assert bool(caplog.records) == (size not in ends)
-
-
 def test_a_torn_end_is_logged_and_the_steps_before_it_stay(tmp_path, caplog):
     write(tmp_path, 0, 3)
     (path,) = event_files(tmp_path)
@@ -207,16 +184,6 @@ def test_a_process_that_is_killed_between_the_new_file_and_the_old_one_leaves_no
     assert steps_of(tmp_path) == [1, 2, 3, 4, 5]
 
 
-def test_the_log_of_a_script_that_is_killed_there_has_no_step_twice_either(tmp_path):
-    LogFolder(tmp_path).add("", 1, histogram())
-    (old,) = event_files(tmp_path)
-    content = old.read_bytes()
-    LogFolder(tmp_path).add("", 2, histogram())
-    old.write_bytes(content)
-    LogFolder(tmp_path).add("", 3, histogram())
-    assert events.steps_in(tmp_path) == {"weights": [1, 2, 3]}
-
-
 def test_a_process_that_is_killed_while_it_copies_loses_nothing(tmp_path, monkeypatch):
     write(tmp_path, 0, 3)
 
@@ -258,25 +225,6 @@ def test_after_kill_9_everything_that_was_added_is_there(tmp_path, moment):
     assert events.read_added(tmp_path) == {"weights": [(step, float(step)) for step in range(1, last + 2)]}
 
 
-def test_an_event_is_written_with_one_call(tmp_path):
-    """So that a process that is killed rarely leaves a torn end."""
-    calls = []
-
-    class File:
-        write = calls.append
-
-    write_events(File(), [Event(step=1), Event(step=2)])
-    assert len(calls) == 2
-
-
-def test_an_event_file_alone_takes_the_place_of_those_before_it(tmp_path):
-    for value in (1.0, 2.0):
-        file = EventFile(tmp_path)
-        file.write(1, 5.0, {"loss": value})
-        file.close()
-    assert events.read_events(tmp_path) == {"loss": [(1, 2.0)]}
-
-
 @pytest.mark.parametrize(
     "number", [0.0, -2.5, 7, 1e-30, 3e38, 1e300, float("inf"), float("nan"), True, np.float32(0.1)]
 )
@@ -286,8 +234,3 @@ def test_a_number_is_written_as_tensorboard_writes_it(number):
     with np.errstate(over="ignore"):
         expected = scalar_pb("loss", number)
     assert found.SerializeToString() == expected.SerializeToString()
-
-
-def test_a_checksum_is_that_of_tensorboards_own_writer():
-    for data in (b"", b"123456789", bytes(range(256))):
-        assert event_file.checksum(data) == masked_crc32c(data)

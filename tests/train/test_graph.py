@@ -8,7 +8,7 @@ from keras_transformer.model import Transformer
 from tests.support.events import read_added
 from tests.support.training import TINY, fit_in, reusable
 from train.config.training import RowLengths
-from train.loop.graph import graph_summary, rename
+from train.loop.graph import graph_summary
 
 
 @pytest.fixture(scope="module")
@@ -44,24 +44,10 @@ def test_the_sublayers_of_a_block_are_boxes_in_its_box_and_hold_their_weights(no
     assert len(weights) == len(Transformer(TINY.replace(norm="pre")).weights)
 
 
-def test_its_shapes_are_those_of_a_batch(nodes):
-    for side, length in (("source", 5), ("target", 6)):
-        shape = nodes[f"{side}_ids"].attr["shape"].shape
-        assert [dimension.size for dimension in shape.dim] == [3, length]
-
-
 def test_every_input_of_a_node_is_a_node(nodes):
     for node in nodes.values():
         for source in node.input:
             assert source.partition(":")[0] in nodes
-
-
-def test_a_node_that_is_renamed_is_so_where_it_is_an_input_with_the_number_of_its_output():
-    graph_def = tf.compat.v1.GraphDef()
-    graph_def.node.add(name="a")
-    graph_def.node.add(name="b", input=["a", "a:1"])
-    rename(graph_def, str.upper)
-    assert [(node.name, list(node.input)) for node in graph_def.node] == [("A", []), ("B", ["A", "A:1"])]
 
 
 @pytest.mark.slow

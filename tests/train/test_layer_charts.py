@@ -16,15 +16,9 @@ from keras_transformer.model import Transformer
 from tests.support.events import read_added
 from tests.support.inspected import norm, three_steps
 from tests.support.training import TINY, fit_in, reusable, train, weights_of
-from train.config.training import TrainingConfig
-from train.loop.callbacks import AfterEachUpdate, Records
-from train.loop.progress import Progress
-from train.loop.stopping import StopRequest
 from train.step.layer_charts import BINS, by_layer, histogram, histograms, layer_of, update_ratios
 from train.step.training_model import Inspected
-from train.workers.workers import Workers
 
-LOGS = dict.fromkeys(("loss", "nll", "accuracy", "learning_rate", "gradient_norm", "tokens", "stop_requests"), 0.0)
 WAYS = [{"dropout": 0.1}, {"dropout": 0.1, "xla": True}, {"micro_batches": 2, "precision": "mixed_float16"}]
 
 
@@ -155,44 +149,6 @@ def test_there_is_a_histogram_of_the_weights_and_one_of_the_gradients_per_layer(
 
 
 # when
-
-
-class Log:
-    """Stands for a MetricsLog: notes at which steps it gets ratios and histograms."""
-
-    def __init__(self):
-        self.ratios, self.histograms = [], []
-
-    def write(self, step, values):
-        if "train/update_ratio/one" in values:
-            self.ratios.append(step)
-
-    def add(self, writer, step, summary):
-        self.histograms.append((writer, step))
-
-
-def seven_steps(every, log=None):
-    """Take steps with a model that keeps what an inspected step keeps; `log` is that of the chief."""
-    training = TrainingConfig(steps=100, histograms_every=every)
-    records = log and Records(log, checkpoints=None, validate=None)
-    after = AfterEachUpdate(training, Progress(), lambda *_: None, StopRequest(), records, Workers(None))
-    model = small_model(one=[1.0])
-    model.__dict__.update(inspects=False, inspected=None, seconds_waiting=0.0)
-    after.set_model(model)
-    after.on_train_begin()
-    for _ in range(7):
-        after.on_train_batch_begin(0)
-        model.inspected = Inspected([tf.constant([1.0])], [tf.constant([2.0])]) if model.inspects else None
-        after.on_train_batch_end(0, LOGS)
-        assert model.inspected is None  # its memory is released
-    return model
-
-
-@pytest.mark.parametrize(("every", "steps"), [(3, [3, 6]), (7, [7]), (0, [])])
-def test_the_chief_writes_ratios_and_histograms_every_so_many_steps(every, steps):
-    log = Log()
-    seven_steps(every, log)
-    assert log.ratios == steps and log.histograms == [("train", step) for step in steps]
 
 
 @pytest.mark.slow

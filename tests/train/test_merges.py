@@ -98,17 +98,6 @@ def test_the_seed_decides_in_every_process(tokenizer, tmp_path):
     assert json.loads(elsewhere.stdout) == drawn_by(tokenizer, TEXTS, 0.5) != drawn_by(tokenizer, TEXTS, 0.5, seed=2)
 
 
-def test_what_is_forgotten_is_computed_again(tokenizer, monkeypatch):
-    merges = [Merges(tokenizer), Merges(tokenizer)]
-    ids = np.array(sum(tokenizer.encode_batch(SENTENCES), []), np.int32)
-    for seed in range(5):
-        monkeypatch.setattr("train.data.merges.MOST_KEPT", 500_000)
-        kept = merges[0].drawn(ids, merges[0].words_of(ids), 0.5, np.random.default_rng(seed))
-        monkeypatch.setattr("train.data.merges.MOST_KEPT", 10)
-        assert merges[1].drawn(ids, merges[1].words_of(ids), 0.5, np.random.default_rng(seed)) == kept
-    assert 10 < merges[1].kept < merges[0].kept
-
-
 def test_pieces_may_have_spaces_in_them(tmp_path):
     """Those of a tokenizer that was given: its words do not end at spaces."""
     options = {f"{name}_id": number for name, number in SPECIAL_IDS.items()}

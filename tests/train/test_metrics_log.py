@@ -6,11 +6,9 @@ import logging
 import time
 
 import pytest
-from tensorboard.plugins.histogram.summary_v2 import histogram_pb
 
-from keras_transformer.inspection.retrying_file import RetryingFile
 from keras_transformer.runs.run_folder import RunFolder
-from tests.support.events import read_added, read_events, read_wall_times
+from tests.support.events import read_events, read_wall_times
 from train.loop.metrics_log import MetricsLog
 
 
@@ -111,17 +109,6 @@ def test_a_step_keeps_the_time_at_which_it_ran_through_a_resumption(folder, monk
     assert read_wall_times(folder.tensorboard)["train/loss"] == [1_000_000.0] * 2 + [2_000_000.5] * 2
 
 
-def test_pictures_of_steps_before_the_checkpoint_stay_at_their_own_time(folder, monkeypatch):
-    for first_step, now in ((0, 1_000_000.0), (2, 2_000_000.5)):
-        monkeypatch.setattr(time, "time", lambda now=now: now)
-        metrics = MetricsLog(folder, first_step)
-        for step in range(first_step + 1, first_step + 4):
-            metrics.add("validation", step, histogram_pb("attention", [1.0, 2.0]))
-        metrics.close()
-    expected = [(step, 1_000_000.0 if step < 3 else 2_000_000.5) for step in range(1, 6)]
-    assert read_added(folder.tensorboard)["validation/attention"] == expected
-
-
 def test_a_run_that_starts_from_the_beginning_starts_a_new_file(folder):
     write(folder, 0, 5)
     write(folder, 0, 2)
@@ -162,15 +149,6 @@ def test_a_damaged_line_is_named_and_kept_beside_the_file(folder, caplog, damage
         assert part in warning
 
 
-def test_damaged_lines_of_several_resumptions_are_all_kept(folder):
-    write(folder, 0, 3)
-    for word in (b"one\n", b"two\n"):
-        with open(folder.metrics, "ab") as file:
-            file.write(word)
-        write(folder, 3, 4)
-    assert damaged_lines_of(folder) == b"one\ntwo\n"
-
-
 def test_a_last_line_that_lacks_only_its_line_feed_is_a_record(folder):
     write(folder, 0, 3)
     folder.metrics.write_bytes(folder.metrics.read_bytes().rstrip(b"\n"))
@@ -196,12 +174,6 @@ class FullDisk:
 
     def close(self):
         self.file.close()
-
-
-def test_writers_that_a_run_uses_are_open_before_the_disk_can_fill_up(folder):
-    metrics = MetricsLog(folder, 0)
-    assert {"train", "validation"} <= set(metrics.events.files)
-    metrics.close()
 
 
 @pytest.mark.parametrize("room", [0, 1, 40, 150])
@@ -233,32 +205,3 @@ def test_records_that_are_lost_at_the_end_are_logged_and_their_steps_can_be_writ
     write(folder, 1, 2)
     assert steps_of(folder) == [1, 2]
     assert damaged_lines_of(folder).startswith(b'{"step": 2, "time": ')
-
-
-def test_a_log_that_is_closed_has_no_file_open(folder):
-    log = MetricsLog(folder, 0)
-    log.write(1, {"train/loss": 1.0, "validation/loss": 1.0, "other/loss": 1.0})
-    files = [log.file, *(file.file for file in log.events.files.values())]
-    log.close()
-    assert len(files) == 5 and all(file.file.closed for file in files)
-
-
-def test_a_retrying_file_holds_what_was_written_in_its_order(tmp_path):
-    file = RetryingFile(tmp_path / "file")
-    file.file = FullDisk(file.file, room=3)
-    for record in (b"abcd", b"ef"):
-        file.write(record)
-    assert file.path.read_bytes() == b"abc"
-    file.file.room = 2
-    file.write(b"gh")
-    assert file.path.read_bytes() == b"abcde"
-    file.file.room = 9
-    file.close()
-    assert file.path.read_bytes() == b"abcdefgh"
-
-
-def test_a_file_that_lacks_nothing_is_closed_without_a_word(tmp_path, caplog):
-    file = RetryingFile(tmp_path / "file")
-    file.write(b"abcd")
-    file.close()
-    assert file.path.read_bytes() == b"abcd" and not caplog.records

@@ -54,14 +54,6 @@ def test_if_nothing_fits_it_is_one_sentence(tried):
     assert tried == [1, 2, 4]
 
 
-def test_what_takes_more_than_is_free_is_not_tried(tried, monkeypatch, caplog):
-    monkeypatch.setattr(micro_batches, "free_memory", lambda: 3 * 2**30)
-    monkeypatch.setattr(micro_batches, "training_memory", lambda training, config, rows, lengths: rows * 2**30)
-    with caplog.at_level(logging.INFO, logger="train"):
-        find(lambda training: training.micro_batches)
-    assert tried == [2] and "takes about 4.0 GiB, but 3.0 GiB are free" in caplog.messages[0]
-
-
 class Exhausted:
     """A loss that is only computed when it is read."""
 

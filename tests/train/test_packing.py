@@ -1,5 +1,6 @@
 """Laws of packing: every pair has one place, no row is overfull, little stays empty, epochs are packed ahead."""
 
+import concurrent.futures
 import threading
 import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -8,9 +9,10 @@ import numpy as np
 import pytest
 
 from tests.support.places import MULTI30K, ROOT
+from tests.support.training import TRAINING, copying_pairs
 from train.config.run import load_config
 from train.config.training import RowLengths
-from train.data.batches import PackedBatches, training_dataset
+from train.data.batches import PackedBatches
 from train.data.encoding import EncodedPairs, Sentences, encode_corpus
 from train.data.epochs import Epochs
 from train.data.packing import WINDOW, Packing, _pack_stretch, _Waiting, offsets_of, pack
@@ -34,15 +36,6 @@ def test_every_pair_has_one_place_and_no_row_is_overfull(lengths, source_row_len
     assert sorted(np.concatenate(rows)) == list(range(500))
     assert all(len(row) and lengths[0][row].sum() <= source_row_length for row in rows)
     assert all(lengths[1][row].sum() <= 40 for row in rows)
-
-
-@pytest.mark.parametrize(("window", "stretch"), [(3, 2**16), (8192, 7), (5, 50), (1, 1)])
-def test_every_pair_has_one_place_for_any_window_and_stretch(lengths, monkeypatch, window, stretch):
-    monkeypatch.setattr("train.data.packing.WINDOW", window)
-    monkeypatch.setattr("train.data.packing.STRETCH", stretch)
-    rows = rows_of(lengths, 0)
-    assert sorted(np.concatenate(rows)) == list(range(500))
-    assert all(max(lengths[0][row].sum(), lengths[1][row].sum()) <= 40 for row in rows)
 
 
 @pytest.mark.parametrize("pairs", [1, 2, 3])
@@ -150,13 +143,6 @@ def test_the_next_epoch_is_prepared_while_one_is_used_if_training_gets_there(len
     assert list(batches._epochs._epochs) == [0, 1][: 1 + more]
 
 
-def test_reading_batches_prepares_the_next_epoch(lengths, monkeypatch):
-    asked, batches = [], PackedBatches(pairs_of(lengths), 40 * 4, RowLengths(40, 40), seed=1)
-    monkeypatch.setattr(batches, "prepare_next", lambda *steps: asked.append(steps))
-    list(training_dataset(batches, 2, 4, skipped=[3]).as_numpy_iterator())
-    assert asked == [(2, 4), (4, 4)]  # the batches of steps 2 and 3, and that of the last step
-
-
 def test_an_epoch_that_is_waited_for_is_given_up_and_can_be_had_again(lengths):
     """A process that was told to stop ends then, and does not wait for minutes, nor does the thread of tf.data."""
     begun, hurries = threading.Event(), threading.Event()
@@ -199,3 +185,38 @@ def test_epochs_asked_for_in_any_order_are_the_same(lengths):
     for epoch in (3, 0, 2, 2, 1):
         np.testing.assert_array_equal(back.epoch(epoch).packing.pairs, found[epoch])
     assert (found[0] != found[1]).any() and (found[1] != found[2]).any()
+
+
+def test_an_epoch_that_is_in_use_stays_when_the_next_one_is_given_up():
+    epochs = Epochs(copying_pairs(), TRAINING.row_lengths, 1)
+    first = epochs.epoch(0)
+    epochs.give_up()
+    assert epochs.epoch(0) is first
+
+
+def test_an_epoch_that_was_prepared_ahead_is_not_prepared_again():
+    prepared = []
+    epochs = Epochs(copying_pairs(), TRAINING.row_lengths, 1, lambda pairs, rng, gives_up: prepared.append(1) or pairs)
+    epochs.prepare_ahead(1)
+    for number in (0, 0, 1):
+        epochs.epoch(number)
+    assert len(prepared) == 2
+
+
+def test_an_epoch_that_was_given_up_while_it_was_prepared_is_prepared_anew():
+    begun, prepared = threading.Event(), []
+
+    def redraw(pairs, rng, gives_up):
+        begun.set()
+        while not prepared and not gives_up():
+            pass
+        if gives_up():
+            prepared.append("given up")
+            raise concurrent.futures.CancelledError
+        return pairs
+
+    epochs = Epochs(copying_pairs(), TRAINING.row_lengths, 1, redraw)
+    epochs.prepare_ahead(1)
+    assert begun.wait(20)
+    epochs.give_up()
+    assert len(epochs.epoch(1).packing.pairs) and prepared == ["given up"]

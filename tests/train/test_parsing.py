@@ -2,9 +2,7 @@
 
 import contextlib
 import json
-import math
 import re
-import types
 
 import pytest
 
@@ -13,24 +11,20 @@ import train.evaluate
 from keras_transformer.commands import translate as command
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.inspection.samples import Sample
-from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.translation.translator import Translator
+from keras_transformer.translation.outputs import KINDS
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import CONFIG, metrics_of, random_run
-from tests.support.training import scores_of
-from train.config.run import load_config
+from train.config.run import SOURCES, load_config
 from train.config.translation import TranslationConfig
-from train.data.corpus import CorpusError
+from train.data.corpus import CorpusError, Split
 from train.data.prepare import load_corpus
 from train.data.trees import read_trees
-from train.loop.best import score_of
-from train.scoring.brackets import ValidatedTrees
+from train.loop.dashboard import QUALITY_OF
 from train.scoring.card import TimedTranslations
+from train.scoring.outputs import SCORED
 from train.scoring.parsing_card import parsing_card
 from train.scoring.scored_trees import ScoredTrees
-from train.validation.selection import Candidate
-from train.validation.validation import Validation
 
 NOUNS = "time", "dogs", "men", "words", "trees", "birds", "fruit", "flies"
 VERBS = "bark", "fly", "like", "grow", "read"
@@ -65,16 +59,6 @@ def parsed(configuration):
     return configuration.with_suffix("")
 
 
-class Gold:
-    """Stands in for a Translator that writes the right tree of every sentence but the last, and nothing for that."""
-
-    tokenizer = None
-
-    def translate(self, lines):
-        outputs = ["(S (NP XX XX )NP (VP XX )VP XX )S"] * (len(lines) - 1)
-        return [Translation(output, -0.5) for output in [*outputs, ""]]
-
-
 def card_of(outputs, text=TREES):
     trees = list(read_trees(text, "text"))[: len(outputs)]
     samples = [Sample(*tree.pair, output) for tree, output in zip(trees, outputs, strict=True)]
@@ -99,26 +83,6 @@ def test_the_card_has_the_scores_the_baseline_and_the_papers():
     assert card.tables()[1].rows == [("up to 5", "4", "90.91", "75.0", "100.0")]
 
 
-def test_lengths_are_bins_of_words_in_their_order_whatever_the_order_of_the_trees():
-    text = "".join("(S " + "(NN time) " * words + ")" for words in (11, 5, 6, 10, 1))
-    card = card_of(["(S " + "XX " * words + ")S" for words in (11, 5, 6, 10, 2)], text)
-    assert [row[:2] for row in card.tables()[1].rows] == [("up to 5", "2"), ("6 to 10", "2"), ("11 to 15", "1")]
-    assert [row[3:] for row in card.tables()[1].rows] == [("100.0", "50.0"), ("100.0", "100.0"), ("100.0", "100.0")]
-    assert list(card.as_json()["by_length"]) == ["up to 5", "6 to 10", "11 to 15"]
-
-
-def test_the_card_for_programs_has_the_shape_of_other_scorecards():
-    found = card_of(["(S (NP XX XX )NP (VP XX )VP XX )S", "XX"]).as_json()
-    assert [score["name"] for score in found["scores"]] == ["F1", "precision", "recall"]
-    assert (found["sentences"], found["exact"], found["well_formed"], found["training_sentences"]) == (
-        2,
-        50.0,
-        50.0,
-        40,
-    )
-    assert found["right_branching"]["root"] == "S" and json.dumps(found)
-
-
 def test_written_trees_have_the_words_and_tags_of_the_treebank():
     (tree, *_) = read_trees(TREES, "text")
     scored = ScoredTrees("text", [tree.pair], [tree], [tree])
@@ -140,29 +104,6 @@ def test_other_trees_are_those_of_the_same_sentences(tmp_path, text, message):
     scored = ScoredTrees("text", [tree.pair], [tree], [tree])
     with pytest.raises(CorpusError, match=message) if message else contextlib.nullcontext():
         assert scored.read(tmp_path / "theirs") == [tree.pair[1]]
-
-
-def test_a_card_has_a_comparison_if_there_is_an_opponent():
-    (tree,) = read_trees(TREE, "text")
-    scored, flat = ScoredTrees("text", [tree.pair], [tree], [tree]), "(S XX XX XX XX )S"
-    timed = TimedTranslations([Sample(*tree.pair, tree.pair[1])], 1.0)
-    opponent = types.SimpleNamespace(name="other", outputs=[flat], tokenizer=None)
-    assert scored.score(timed, None).comparison is None
-    comparison = scored.score(timed, None, opponent, "bootstrap").comparison
-    assert (comparison.name, comparison.paired_test, len(comparison.lines)) == ("other", "bootstrap", 1)
-
-
-def test_of_trees_f1_is_the_quality_and_bleu_is_not():
-    perfect, wrong = (card_of([output]).scores for output in ("(S (NP XX XX )NP (VP XX )VP XX )S", "(X XX XX XX XX )X"))
-    validations = [
-        Validation(loss, 1.0, 1.0, ValidatedTrees(brackets, scores_of(bleu)), [])
-        for loss, bleu, brackets in ((2.0, 10.0, perfect), (1.0, 90.0, wrong))
-    ]
-    best, other = (Candidate("weights", {}, validation) for validation in validations)
-    assert (best.quality, other.quality) == (100.0, 0.0) and "F1 100.00" in str(best) and "BLEU" not in str(best)
-    assert [score_of(validation, "f1") for validation in validations] == [100.0, 0.0]
-    assert math.isnan(score_of(validations[0]._replace(scores=scores_of(10.0)), "f1"))
-    assert validations[0].plotted().items() >= {"bracketing_f1": 100.0, "well_formed": 100.0, "bleu": 10.0}.items()
 
 
 def test_the_search_of_the_configuration_is_that_of_the_report():
@@ -251,16 +192,6 @@ def test_trees_of_other_sentences_are_no_comparison(parsed, tmp_path, text, part
 
 
 @pytest.mark.slow
-def test_evaluate_prints_what_the_right_trees_would_have(parsed, monkeypatch):
-    monkeypatch.setattr(Translator, "load", lambda *arguments, **settings: Gold())
-    first, *lines = invoke(train.evaluate.app, parsed).stdout.splitlines()
-    assert first.startswith(
-        "data.test, beam 3, length penalty 0.3, extra length 20, length normalization gnmt, coverage penalty 0.0, "
-    )
-    assert lines[0].startswith("F1 90.91") and "well-formed 75.00 per cent" in lines[2]
-
-
-@pytest.mark.slow
 def test_translate_prints_trees_over_the_words(parsed):
     result = invoke(command.app, parsed, stdin="the dogs bark .\n")
     (tree,) = read_trees(result.stdout, "stdout")
@@ -293,3 +224,21 @@ def test_the_treebank_is_not_overwritten(parsed):
     result = invoke(train.evaluate.app, parsed, "--output", treebank)
     assert_one_sentence(result, f"--output {treebank} is one of the files that are read")
     assert treebank.read_text(encoding="utf-8") == TREES
+
+
+def test_every_kind_of_outputs_is_written_scored_and_charted():
+    assert {section.outputs for section in SOURCES} == set(KINDS) == set(SCORED) == set(QUALITY_OF)
+
+
+def split_of(name, word):
+    split = Split(f"data.{name}", lambda: iter([tree.pair for tree in split.trees]))
+    split.trees = list(read_trees(f"(S (NP (NN {word})) (VP (VBZ flies)))", name))
+    return split
+
+
+def test_another_number_of_trees_is_told_with_the_file(tmp_path):
+    split = split_of("test", "time")
+    scored = ScoredTrees(split.name, list(split), split.trees, ())
+    (tmp_path / "theirs").write_text("(S (NN a))" * 1_234, encoding="utf-8")
+    with pytest.raises(CorpusError, match=f"--against {tmp_path}/theirs has 1,234 trees, but there are 1 sentences"):
+        scored.read(tmp_path / "theirs")

@@ -15,8 +15,8 @@ from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import write_config
 from train.config.training import RowLengths, TrainingConfig
 from train.cost import preflight
-from train.cost.cost import arrays_per_weight, corpus_flops, memory_bytes, parameter_count
-from train.data.batches import PackedBatches, Padding, ShardedBatches
+from train.cost.cost import arrays_per_weight, memory_bytes, parameter_count
+from train.data.batches import PackedBatches, ShardedBatches
 from train.data.corpus import Corpus, Split
 from train.data.encoding import EncodedPairs, EncodedShards, Sentences, pair_keys
 
@@ -71,24 +71,6 @@ def test_row_lengths_that_do_not_fit_the_sides_get_a_hint_at_those_that_do():
     assert not list(preflight.row_lines(packed(10, 10, 40, 40)))
 
 
-def test_no_hint_proposes_the_row_lengths_that_are_in_use():
-    data = packed(5, 10, 20, 40)
-    data.batches = types.SimpleNamespace(
-        row_lengths=RowLengths(20, 40), padding=Padding(source=0.3, target=0.0, total=0.1)
-    )
-    assert not list(preflight.row_lines(data))
-    data.batches.row_lengths = RowLengths(24, 40)
-    (line,) = preflight.row_lines(data)
-    assert "training.source_row_length = 20" in line
-
-
-def test_the_mean_length_is_that_of_all_shards():
-    data = packed(5, 10, 40, 40)
-    data.train = EncodedShards([*data.train.shards, *packed(7, 10, 40, 40).train.shards])
-    source, target = preflight.length_lines(data)
-    assert source.startswith("source tokens per sentence: mean 6.0;") and "mean 10.0" in target
-
-
 def test_a_pair_is_its_two_sides_not_their_concatenation():
     keys = pair_keys([("ab", "c"), ("a", "bc"), ("ab", "c")])
     assert keys[0] == keys[2] != keys[1]
@@ -134,29 +116,6 @@ def test_either_side_of_a_row_takes_memory(attention):
     assert min(long_source, long_target) - 16 * parameter_count(config) > 10 * (short - 16 * parameter_count(config))
 
 
-@pytest.mark.parametrize(("replicas", "time"), [(1, "16 min 40 s"), (4, "4 min 10 s")])
-def test_time_is_that_of_all_steps_on_all_replicas(replicas, time, monkeypatch):
-    data = packed(10, 10, 40, 40)
-    data.batches = types.SimpleNamespace(
-        rows_per_batch=8, row_lengths=RowLengths(40, 40), padding=Padding(0.0, 0.25, 0.1)
-    )
-    flops = corpus_flops(CONFIG, data.train, 240)
-    monkeypatch.setattr(preflight, "matrix_flops", lambda *_: flops / preflight.SUSTAINED)  # a step takes a second
-    training = TrainingConfig(steps=1_000, micro_batches=2)
-    (step,) = preflight.cost_lines(training, data, CONFIG, replicas)
-    assert step == (
-        f"a step: about 240 target tokens, {flops:.2e} FLOPs; 1,000 steps take about {time} at 60% of the "
-        f"speed of a matrix product, devices: {replicas}"
-    )
-
-
-@pytest.mark.parametrize(("replicas", "micro_batches", "rows"), [(1, 1, 10), (1, 2, 5), (5, 2, 1)])
-def test_memory_is_of_the_rows_of_one_micro_batch_of_one_replica(replicas, micro_batches, rows):
-    data = packed(10, 10, 40, 40)
-    assert data.batches.rows_per_batch == 10
-    assert preflight.rows_at_once(TrainingConfig(micro_batches=micro_batches), data, replicas) == rows
-
-
 def test_memory_is_said_with_what_is_free_if_the_system_tells():
     assert list(preflight.memory_lines(2**31, None)) == ["memory of one device: about 2.0 GiB"]
     assert list(preflight.memory_lines(2**31, 2**32)) == ["memory of one device: about 2.0 GiB; free: 4.0 GiB"]
@@ -185,26 +144,6 @@ def test_too_little_free_memory_is_a_warning_with_both_figures_and_the_keys_that
         assert not list(preflight.memory_warnings(training, 7, 3 * 2**30, free))
 
 
-@pytest.mark.parametrize(
-    ("precision", "xla", "has_products", "remedy"),
-    [
-        ("float32", True, False, None),
-        ("mixed_bfloat16", False, True, None),
-        ("mixed_bfloat16", True, True, "set training.xla = false"),
-        ("mixed_bfloat16", False, False, 'set training.precision = "float32"'),
-        ("mixed_float16", True, True, 'set training.precision = "float32"'),
-    ],
-)
-def test_a_precision_that_gains_nothing_on_this_processor_is_a_warning(
-    precision, xla, has_products, remedy, monkeypatch
-):
-    monkeypatch.setattr(preflight, "has_bfloat16_products", lambda: has_products)
-    lines = list(preflight.precision_lines(TrainingConfig(precision=precision, xla=xla)))
-    assert len(lines) == (remedy is not None) and all(line.endswith(remedy) for line in lines)
-    monkeypatch.setattr(preflight, "has_gpu", lambda: True)
-    assert not list(preflight.precision_lines(TrainingConfig(precision=precision, xla=xla)))
-
-
 def test_pairs_that_are_too_long_are_a_warning_with_rows_that_hold_all_or_nearly_all():
     data = packed(10, 10, 40, 60)
     training = TrainingConfig(row_length=60)
@@ -231,13 +170,6 @@ def test_a_warm_up_longer_than_the_run_is_a_warning():
     assert "training.warmup_steps 1,001" in line and "training.steps 1,000" in line
     assert not list(preflight.warmup_lines(TrainingConfig(steps=1_000, warmup_steps=1_000)))
     assert not list(preflight.warmup_lines(TrainingConfig(steps=1_000, schedule="constant")))
-
-
-def test_the_speed_of_a_matrix_product_is_that_of_the_fastest(monkeypatch):
-    """A product of two matrices of 64 rows is 64^3 multiplications and as many additions."""
-    moments = iter([0.0, 1.0, 2.0, 6.0, 7.0, 8.0, 10.0, 11.0, 12.0, 15.0, 20.0])  # they take 4, 2 and 3 seconds
-    monkeypatch.setattr(preflight.time, "perf_counter", lambda: next(moments))
-    assert preflight.matrix_flops(size=64, seconds=20.0) == 2 * 64**3 / 2.0
 
 
 @pytest.mark.slow

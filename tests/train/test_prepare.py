@@ -42,7 +42,6 @@ CHANGES = {
     "uppercase": ({"augment": AugmentationConfig(uppercase=1.0)}, {}),
     "joined": ({"augment": AugmentationConfig(joined=1.0)}, {}),
     "placeholders": ({}, {"placeholders": 1.0}),
-    "terms": ({}, {"terms": 1.0}),
     "bpe_dropout": ({"bpe_dropout": 0.9}, {}),
 }
 
@@ -57,7 +56,7 @@ def tokenizer(tmp_path_factory):
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_of_an_epoch_that_is_not_needed_any_more_is_given_up(tokenizer, change):
     training, data = CHANGES[change]
-    section = types.SimpleNamespace(**{"terms": 0.0, "placeholders": 0.0} | data)
+    section = types.SimpleNamespace(**{"placeholders": 0.0} | data)
     redraw = redraw_of(TRAINING.model_copy(update=training), tokenizer, (), section)
     pairs = encode_corpus(Split("train", lambda: iter(SENTENCES)), tokenizer, RowLengths(90, 90))
     with pytest.raises(CancelledError):
@@ -69,7 +68,7 @@ def test_a_pair_is_changed_if_it_then_fits_into_a_row_to_the_last_position(token
     def redrawn(rows):
         training, data = ({**own} for own in CHANGES[change])
         lengths = {"row_length": rows.target, "source_row_length": rows.source}
-        section = types.SimpleNamespace(**{"terms": 0.0, "placeholders": 0.0} | data)
+        section = types.SimpleNamespace(**{"placeholders": 0.0} | data)
         redraw = redraw_of(TRAINING.model_copy(update=training | lengths), tokenizer, (), section)
         return sides(redraw(pairs, np.random.default_rng(2), lambda: False))
 
@@ -89,7 +88,7 @@ def test_a_pair_is_changed_if_it_then_fits_into_a_row_to_the_last_position(token
 
 
 def test_without_changes_an_epoch_is_the_text_as_it_was_encoded(tokenizer):
-    off = types.SimpleNamespace(terms=0.0, placeholders=0.0)
+    off = types.SimpleNamespace(placeholders=0.0)
     assert redraw_of(TRAINING, tokenizer, (), off) is redraw_of(TRAINING, tokenizer, (), None) is None
 
 
@@ -105,11 +104,3 @@ def test_a_run_keeps_the_first_validation_sentences_and_no_more(tmp_path):
     keep_check_lines(split, tmp_path / "lines")
     lines = (tmp_path / "lines").read_text(encoding="utf-8").splitlines()
     assert lines == [f"source {n}" for n in range(MOST_CHECK_LINES)]
-
-
-def test_progress_is_logged_once_for_every_so_many_pairs(monkeypatch, caplog):
-    caplog.set_level("INFO")
-    monkeypatch.setattr(cache, "REPORT_EVERY", 10)
-    chunks = [range(4), range(4), range(4), range(3), range(20), range(3)]
-    assert list(cache._log_progress("data.train", chunks)) == chunks
-    assert caplog.messages == [f"data.train: {pairs} pairs encoded so far" for pairs in (12, 35)]

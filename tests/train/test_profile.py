@@ -52,19 +52,6 @@ def test_it_is_of_those_of_the_steps_that_are_taken(profiler, first_step, last_s
     assert profiler.done == expected
 
 
-def test_the_steps_that_are_profiled_are_logged_with_the_folder(profiler, caplog):
-    progress = Progress(3)
-    with caplog.at_level(logging.INFO, logger="train"):
-        train(ProfileSteps([3, 5], progress, "folder"), progress, 9)
-    begins, ends = caplog.messages
-    assert begins == "profiling steps 4 to 5" and ends.startswith("the profile is in folder; ")
-
-
-def test_without_steps_there_is_none(profiler):
-    train(ProfileSteps(None, Progress(), "folder"), Progress(), 3)
-    assert profiler.done == []
-
-
 @pytest.mark.parametrize("call", ["start", "stop"])
 def test_one_that_fails_is_logged_and_training_continues(profiler, caplog, call):
     def refuse(*_):

@@ -24,6 +24,18 @@ def test_keys_that_this_version_lacks_are_logged_and_left_out(tmp_path, caplog):
         load_config(path)
 
 
+def test_a_former_key_is_left_out_without_a_word_if_it_changed_nothing(tmp_path, caplog):
+    path = write_config(tmp_path)
+    recorded, config = load_recorded(path), load_config(path)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("[data]\n", "[data]\nterms = 0.0\n"), encoding="utf-8")
+    assert load_recorded(path) == recorded and load_config(path) == config and not caplog.records
+    path.write_text(text.replace("[data]\n", "[data]\nterms = 0.6\n"), encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"data\.terms"):
+        load_config(path)
+    assert load_recorded(path) == recorded and "data.terms" in caplog.text
+
+
 def test_a_section_that_is_no_table_is_logged_and_left_out(tmp_path, caplog):
     path = tmp_path / "config.toml"
     path.write_text('run_folder = "run"\ntraining = 3\n[data]\nsource = "numbers"\n', encoding="utf-8")

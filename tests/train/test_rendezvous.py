@@ -1,9 +1,7 @@
 """How several workers meet: they wait for each other, name who is missing or gone, and only the chief logs progress."""
 
-import contextlib
 import logging
 import re
-import signal
 import socket
 
 import pytest
@@ -51,28 +49,6 @@ def test_a_port_that_is_taken_is_refused_with_its_number():
         wait_for_others(one, seconds=0)
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_the_time_limit_of_joining_ends_with_it_and_signals_end_the_process_again(monkeypatch, fails):
-    """An alarm that stays would end the training after JOIN_SECONDS; TensorFlow would take SIGTERM for itself."""
-    one, _ = on_loopback()
-    running = []
-
-    def strategy():
-        running.append(signal.alarm(60))  # the seconds that were left
-        signal.signal(signal.SIGUSR2, lambda *_: None)
-        if fails:
-            raise tf.errors.UnavailableError(None, None, "Socket closed")
-
-    monkeypatch.setattr(rendezvous, "has_joined", False)
-    monkeypatch.setattr(rendezvous, "wait_for_others", lambda *arguments: None)
-    monkeypatch.setattr(rendezvous, "signals_to_handle", lambda: [signal.SIGUSR2])
-    monkeypatch.setattr(tf.distribute, "MultiWorkerMirroredStrategy", strategy)
-    with pytest.raises(WorkerLost) if fails else contextlib.nullcontext():
-        rendezvous.join(one, seconds=50)
-    assert signal.alarm(0) == 0 and running in ([50], [49]) and rendezvous.has_joined
-    assert signal.getsignal(signal.SIGUSR2) is signal.SIG_DFL
-
-
 def test_the_workers_that_do_not_answer_are_named_as_lost():
     one, other = on_loopback()
     message = "Graph execution error\nCollective ops is aborted by: Socket closed\n"
@@ -115,25 +91,6 @@ def test_a_mistake_in_a_cluster_stays_what_it_is():
     one, _ = on_loopback()
     with pytest.raises(ConfigError), report_lost_workers(one):
         raise ConfigError("a mistake")
-
-
-@pytest.mark.parametrize("joined", [False, True])
-@pytest.mark.parametrize(
-    ("ending", "code"), [(None, 0), (SystemExit(75), 75), (SystemExit("a text"), 1), (ValueError(), 1)]
-)
-def test_a_command_that_joined_a_cluster_ends_its_process_after_a_farewell_and_another_ends_as_any(
-    joined, ending, code, monkeypatch, capsys
-):
-    done = []
-    monkeypatch.setattr(rendezvous, "has_joined", joined)
-    monkeypatch.setattr(rendezvous.time, "sleep", lambda seconds: done.append(("sleep", seconds)))
-    monkeypatch.setattr(rendezvous.os, "_exit", lambda code: done.append(("exit", code)))
-    with pytest.raises(type(ending)) if ending and not joined else contextlib.nullcontext():
-        with rendezvous.exit_immediately():
-            if ending:
-                raise ending
-    assert done == ([("sleep", rendezvous.FAREWELL_SECONDS), ("exit", code)] if joined else [])
-    assert ("Traceback" in capsys.readouterr().err) == (joined and code == 1)
 
 
 EXITING = """

@@ -1,7 +1,6 @@
 """report.md line by line, from fixed inputs."""
 
 import collections
-import dataclasses
 import json
 import types
 
@@ -9,31 +8,24 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import preset
-from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.search.options import SearchOptions
-from tests.support.runs import CONFIG
 from tests.support.training import scores_of
-from train.config.run import load_config
 from train.config.sources.files import FilesData
 from train.config.sources.numbers import NumbersData
 from train.config.training import RowLengths, TrainingConfig
-from train.cost.cost import parameter_count, training_flops
+from train.cost.cost import training_flops
 from train.data.batches import Padding
-from train.data.corpus import Corpus, Split
 from train.data.encoding import EncodedPairs, EncodedShards, Sentences
-from train.data.spread import spread
 from train.loop.progress import Progress
 from train.report import report
 from train.scoring.breakdown import WordCounts
 from train.scoring.card import TimedTranslations
 from train.scoring.scorecard import Evaluator
-from train.scoring.scored_text import ScoredText
 from train.validation.selection import Candidate, Selection
 from train.validation.validation import Sample, Validation
 
 TINY = preset("tiny").replace(vocab_size=300)
 PROGRESS = Progress(step=2_600, seconds=3_725.0, core_seconds=3 * 3_725.0, target_tokens=1_234_567.0, skipped=[7, 900])
-PAIRS = [("five", "fünf"), ("six", "sechs")]
 TIMED = TimedTranslations([Sample("five", "fünf", "fünf"), Sample("six", "sechs", "sex")], seconds=4.0)
 
 
@@ -83,23 +75,6 @@ def test_the_scores_come_with_options_signatures_and_the_weights_that_were_kept(
     assert all(table.markdown() in text for table in card.tables()) and len(card.tables()) == 2
 
 
-def test_pairs_that_were_left_out_of_the_scores_are_counted():
-    card = Evaluator("de", WordCounts(collections.Counter(), "the training text")).scorecard(TIMED)
-    arguments = "data.test", card, SearchOptions(), SELECTION
-    text = report.scores_text(*arguments, collections.Counter({"empty source": 2}))
-    assert "- pairs that were left out: 2 empty source\n" in text
-    assert report.scores_text(*arguments, collections.Counter()) == report.scores_text(*arguments)
-    assert "left out" not in report.scores_text(*arguments)
-
-
-def test_what_else_is_in_a_score_is_said_beside_the_length_penalty():
-    card = Evaluator("de", WordCounts(collections.Counter(), "the training text")).scorecard(TIMED)
-    text = report.scores_text("data.test", card, SearchOptions(5, coverage_penalty=0.25), SELECTION)
-    assert text.startswith("data.test, beam 5, length penalty 0.6, coverage penalty 0.25:\n")
-    text = report.scores_text("data.test", card, SearchOptions(length_normalization="tokens"), SELECTION)
-    assert text.startswith("data.test, beam 4, length penalty 0.6 (tokens):\n")
-
-
 def test_programs_find_the_scores_perplexity_and_parameters():
     card = Evaluator("de", WordCounts(collections.Counter(fünf=3), "the training text (3 pairs)")).scorecard(TIMED)
     options, training = SearchOptions(5, 0.75, coverage_penalty=0.25), {"seed": 1}
@@ -110,23 +85,6 @@ def test_programs_find_the_scores_perplexity_and_parameters():
     assert (found["validation_perplexity_interval"], found["step"]) == ([6.5, 7.5], 900)
     assert found["training"] == training
     assert found.items() >= card.as_json().items()
-
-
-def test_a_table_of_results_finds_seed_time_machine_and_the_last_commit(tmp_path):
-    folder = RunFolder(tmp_path)
-    lines = [{"step": step, "commit": commit, "changes": {}} for step, commit in ((0, "first"), (9, "second"))]
-    folder.history.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    found = report.training_json(TrainingConfig(seed=7, start_from="runs/base"), folder, PROGRESS)
-    assert found.pop("machine")
-    assert found == {"seed": 7, "start_from": "runs/base", "seconds": 3_725.0, "commit": "second"}
-    assert report.training_json(TrainingConfig(), RunFolder(tmp_path / "none"), PROGRESS)["commit"] is None
-
-
-def test_the_page_says_what_the_model_is_for_and_what_not(config):
-    text = report.use_text(config, ScoredText.use)
-    first, *rest = text.splitlines()
-    assert "en to de" in first and "more than 60 source or 64 target tokens" in first
-    assert rest[:3] == ["", "It is not for", ""] and [line[:2] for line in rest[3:]] == ["- "] * 3
 
 
 def test_training_is_counted_in_updates_epochs_tokens_time_and_flops():
@@ -145,41 +103,6 @@ def test_training_is_counted_in_updates_epochs_tokens_time_and_flops():
     }
 
 
-def test_what_fine_tuning_began_with_is_named():
-    table = cells(report.training_table(TrainingConfig(start_from="runs/base"), DATA, TINY, PROGRESS, "one CPU"))
-    assert table["begun with"] == "the weights of runs/base, whose training comes on top"
-
-
-@pytest.mark.parametrize(
-    ("devices", "took"),
-    [
-        ("one CPU", "3.10 core hours: 1 h 02 min on 3 cores"),
-        ("2 GPU replicas", "1.03 hours of 2 GPU replicas; 3.10 core hours: 1 h 02 min on 3 cores"),
-        (
-            "2 CPU replicas of 2 workers (MultiWorkerMirroredStrategy)",
-            "3.10 core hours: 1 h 02 min on 3 cores of the first worker, without those of the others",
-        ),
-    ],
-)
-def test_size_speed_and_core_hours_are_measured(tmp_path, devices, took):
-    """The cores are those of the training, not of the process that reports."""
-    weights = tmp_path / "model.weights.h5"
-    weights.write_bytes(bytes(12_345))
-    curves = {"train/tokens_per_second": np.array([[1, 10.0], [2, 3_000.0], [3, 2_000.0]])}
-    assert cells(report.cost_table(TINY, weights, curves, TIMED, PROGRESS, devices)) == {
-        "parameters": f"{parameter_count(TINY):,}",
-        "weights": "12,345 bytes, float32 (model.weights.h5)",
-        "training": "2,000 target tokens/s, the median of all updates",
-        "translation": "0.5 sentences/s: 4.0 s, preparation of the search included",
-        "training took": took,
-    }
-    assert cells(report.cost_table(TINY, weights, {}, TIMED, PROGRESS, devices))["training"] == "not recorded"
-    for core_seconds, its_cores in ((PROGRESS.seconds, "1 core"), (1.5 * PROGRESS.seconds, "1.5 cores")):
-        progress = dataclasses.replace(PROGRESS, core_seconds=core_seconds)
-        rows = cells(report.cost_table(TINY, weights, {}, TIMED, progress, devices))
-        assert f" on {its_cores}" in rows["training took"]
-
-
 FILES = {"source": "files", "train": [["a/train.en", "a/train.de"]], "validation": [["val.en", "val.de"]]}
 
 
@@ -194,84 +117,3 @@ FILES = {"source": "files", "train": [["a/train.en", "a/train.de"]], "validation
 )
 def test_the_languages_are_the_given_ones_or_the_training_files(data, expected):
     assert data.languages == expected
-
-
-@pytest.mark.parametrize(
-    ("total", "chosen"),
-    [(3, [0, 1, 2]), (4, [0, 1, 2, 3]), (7, [0, 1, 3, 5]), (8, [0, 2, 4, 6]), (40, [0, 10, 20, 30])],
-)
-def test_a_sample_is_taken_from_beginning_to_end(total, chosen):
-    assert spread(list(range(total)), 4) == chosen
-
-
-@pytest.fixture
-def config(tmp_path):
-    path = tmp_path / "run.toml"
-    path.write_text(f'run_folder = "{tmp_path / "run"}"\n{CONFIG}', encoding="utf-8")
-    options = ("translation.beam_size=7", "translation.length_penalty=0.3", "translation.batch_size=5")
-    return load_config(path, [*options, "training.source_row_length=60", "data.licence=CC0-1.0"])
-
-
-@pytest.fixture
-def write(config, tmp_path, monkeypatch):
-    """A function that writes the page, from metrics.jsonl as it is; `texts` are the target sides of two shards."""
-    transformer, made = types.SimpleNamespace(model_config=TINY), []
-    monkeypatch.setattr(report, "load_run", lambda path: (transformer, "tokenizer"))
-    monkeypatch.setattr(report, "Translator", lambda *arguments, **named: made.append((arguments, named)))
-    monkeypatch.setattr(report, "translate_timed", lambda translator, pairs: TIMED if pairs == PAIRS else None)
-    folder = RunFolder(tmp_path / "run")
-    folder.path.mkdir()
-    folder.weights.write_bytes(bytes(9))
-
-    def write(texts=(["fünf"], ["sechs"]), test=True):
-        shards = [Split("data.train", lambda text=text: iter([("x", line) for line in text])) for text in texts]
-        splits = [Split(f"data.{name}", lambda: iter(PAIRS)) for name in ("validation", "test")]
-        corpus = Corpus(Split.of_shards("data.train", shards), splits[0], splits[1] if test else None, "en", "de")
-        data = types.SimpleNamespace(**vars(DATA) | {"corpus": corpus})
-        report.write_report(config, folder, data, PROGRESS, SELECTION, "one CPU")
-        assert made[-1] == ((transformer, "tokenizer", SearchOptions(7, 0.3), 5), {})
-        return folder.report.read_text(encoding="utf-8")
-
-    write.folder = folder
-    return write
-
-
-def test_the_page_is_written_with_the_options_of_the_configuration(write, config):
-    text = write()
-    assert text.startswith("# run\n\nen to de.\n\n## Use\n\n")
-    assert "## Scores\n\ndata.test, beam 7, length penalty 0.3:\n" in text
-    samples = "| five | fünf | fünf |\n| six | sechs | sex |"
-    assert (
-        f"## Sample translations (data.test)\n\n| source | reference | translation |\n|---|---|---|\n{samples}" in text
-    )
-    assert text.endswith(f"## Configuration\n\n```toml\n{config.to_toml()}```\n")
-    assert "| licence | CC0-1.0 |" in text and "| weights | 9 bytes" in text
-    assert "keras-transformer train config.toml --set run_folder=runs/run_again" in text
-    assert "data.validation, beam 7" in write(test=False)
-
-
-def test_words_are_counted_in_the_chiefs_own_shards(write):
-    text = write(texts=[["fünf"], ["sechs"]])
-    assert "the first worker's 1 of 2 shards of the training text (1 pairs)" in text
-    assert "| what follows is of | the first worker's 1 of 2 shards of the training text, not of those" in text
-    whole = write(texts=[["fünf"]])
-    assert "in the training text (1 pairs)" in whole and "first worker" not in whole
-    assert "these references themselves" in write(texts=[[]])  # not a reason to lose the page
-
-
-def test_the_curves_are_those_of_the_steps_that_the_run_has(write, monkeypatch):
-    plotted = []
-    monkeypatch.setattr(report, "plot_curves", lambda *arguments: plotted.append(arguments))
-    records = ({"step": step, "train/loss": 2.0} for step in (1, PROGRESS.step, PROGRESS.step + 1))
-    write.folder.metrics.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
-    assert "](curves.png)" in write()
-    ((curves, title, path),) = plotted
-    assert (title, path) == ("run", write.folder.curves)
-    assert curves["train/loss"].tolist() == [[1, 2], [PROGRESS.step, 2]]
-
-
-@pytest.mark.slow
-def test_the_page_shows_the_curves_if_there_are_metrics(write):
-    assert "curves.png" not in write() and not write.folder.curves.exists()
-    write.folder.metrics.write_text('{"step": 1, "train/loss": 2.0}\n', encoding="utf-8")
-    assert "](curves.png)" in write() and write.folder.curves.read_bytes().startswith(b"\x89PNG")

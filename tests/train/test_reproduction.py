@@ -39,22 +39,6 @@ def test_changes_are_named_and_new_files_are_none(checkout):
     assert commit(checkout) == git(checkout, "rev-parse", "HEAD") + " with uncommitted changes"
 
 
-def test_there_is_none_outside_git_nor_inside_another_project(checkout, tmp_path, monkeypatch):
-    (checkout / "inner").mkdir()
-    assert commit(checkout / "inner") is None
-    assert commit(tmp_path) is None
-    monkeypatch.setenv("PATH", "")
-    assert commit(checkout) is None
-
-
-def test_a_git_that_does_not_answer_is_none(checkout, monkeypatch):
-    def wait(command, timeout, **_):
-        raise subprocess.TimeoutExpired(command, timeout)
-
-    monkeypatch.setattr(subprocess, "run", wait)
-    assert commit(checkout) is None
-
-
 def test_the_command_takes_the_configuration_of_the_page_to_a_new_run_folder(tmp_path):
     folder = run_folder(tmp_path / "my run", [Part(0, "abc", {})])
     lines = reproduction_lines(folder, TrainingConfig(seed=7))
@@ -69,17 +53,6 @@ def test_the_command_takes_the_configuration_of_the_page_to_a_new_run_folder(tmp
 def test_a_run_that_started_from_another_has_its_first_weights_from_there(tmp_path):
     text = "".join(reproduction_lines(RunFolder(tmp_path), TrainingConfig(start_from="runs/base")))
     assert "Its first weights are those of runs/base." in text and "decides the order of the text and dropout" in text
-
-
-def test_without_a_history_the_page_does_not_know_the_commit(tmp_path):
-    lines = reproduction_lines(RunFolder(tmp_path / "mine"), TrainingConfig())
-    assert lines[1].startswith("keras-transformer train config.toml ") and "not known" in lines[-1]
-
-
-def test_a_run_that_was_only_interrupted_is_one_run(tmp_path):
-    folder = run_folder(tmp_path, [Part(0, "abc", {}), Part(40, "abc", {}), Part(60, "abc", {})])
-    lines = reproduction_lines(folder, TrainingConfig())
-    assert lines == reproduction_lines(run_folder(tmp_path, [Part(0, "abc", {})]), TrainingConfig())
 
 
 def test_a_run_whose_code_or_configuration_changed_says_where(tmp_path):

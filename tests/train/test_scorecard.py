@@ -1,24 +1,18 @@
 """All statistics of one set of translations, as text, as JSON and as a picture."""
 
-import dataclasses
 import json
+import time
 import types
 
 import pytest
-from matplotlib.colors import to_hex
 
 from keras_transformer.inspection.bleu import tokenised_bleu
 from keras_transformer.inspection.samples import Sample
 from keras_transformer.pieces.translation import Translation
 from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
-from train.scoring import scorecard_plot
 from train.scoring.breakdown import WordCounts, words_of
 from train.scoring.card import TimedTranslations, translate_timed
-from train.scoring.figures import BLUE, GREEN, ORANGE, new_figure
-from train.scoring.metric_command import ProgramScore
 from train.scoring.scorecard import LOWERCASE_NOTE, Evaluator
-from train.scoring.scorecard_plot import plot_scorecard
-from train.scoring.tables import INTERVAL_NOTE
 
 SAMPLES = [Sample("one two three", *pair) for pair in zip(REFERENCES, TRANSLATIONS, strict=True)]
 COUNTED = WordCounts(words_of(REFERENCES), "the training text (4 pairs)")
@@ -30,42 +24,6 @@ def cards():
     evaluator = Evaluator("de", COUNTED)
     card = evaluator.scorecard(TimedTranslations(SAMPLES, seconds=2.0))
     return card, evaluator.compared(card, "runs/other", OTHERS, "bootstrap")
-
-
-def test_the_lines_are_scores_then_speed_then_tables(cards):
-    lines = cards[0].lines()
-    assert [line.split()[0] for line in lines[:6]] == ["BLEU", "BLEU", "BLEU", "chrF", "TER", "exact"]
-    assert lines[:6] == cards[0].scores.lines() and lines[6] == INTERVAL_NOTE
-    assert lines[7].startswith("speed 2.0 sentences/s: 2.0 s")
-    titles = [line for line in lines if line.endswith(":")]
-    assert len(titles) == 2 and "the training text (4 pairs)" in titles[1]
-
-
-def test_scores_tables_comparison_and_sentences_are_divided_by_empty_lines(cards):
-    card = dataclasses.replace(cards[1], by_programs=(ProgramScore("comet", 0.5, "comet-score"),))
-    (first, second), comparison = card.tables(), card.comparison
-    scores = [*card.scores.lines(), "comet 0.5000  by comet-score", *card.notes(), card.timed.line()]
-    tables = [first.lines(), second.lines(), comparison.table().lines(), comparison.sentences()]
-    assert card.lines() == [*scores, *(line for lines in tables for line in ["", *lines])]
-    assert card.as_json()["by_programs"] == [card.by_programs[0]._asdict()]
-    assert [each.ours for each in comparison.differences] == pytest.approx(
-        [each.value for each in card.scores.measured]
-    )
-
-
-def test_what_comes_through_is_a_table_of_its_kinds():
-    samples = [Sample("buy 12 and 34 now", "kauf 12 und 34 jetzt", "kauf 12 und jetzt")]
-    card = Evaluator("de", COUNTED).scorecard(TimedTranslations(samples, 1.0))
-    *_, table = card.tables()
-    assert (table.title, table.heads) == ("What came through", ("kind", "in sources", "in translations", "per cent"))
-    ((kind, *cells),) = table.rows
-    assert cells == ["2", "1", "50.0"] and card.details()["survived"] == {kind: card.survived[kind]._asdict()}
-
-
-def test_outputs_that_were_cut_are_counted_if_there_are_any(cards):
-    assert "cut" not in "".join(cards[0].score_lines()) and cards[0].as_json()["cut"] == 0
-    card = dataclasses.replace(cards[0], timed=cards[0].timed._replace(cut=1_234))
-    assert "1,234 outputs were cut at their limit" in card.score_lines()[-2] and card.as_json()["cut"] == 1_234
 
 
 def test_a_translation_that_its_limit_ended_counts_as_cut():
@@ -124,16 +82,6 @@ def test_others_are_compared_with_a_model_in_lower_case_in_lower_case():
     assert comparison.breakdown == evaluator.break_down(lowered)
 
 
-def test_a_model_in_mixed_case_has_no_note_of_it(cards):
-    assert LOWERCASE_NOTE not in cards[0].lines() and cards[0].breakdown.lengths[0].bleu.form == "raw text"
-
-
-def test_equal_translations_have_no_lines_that_differ(cards):
-    same = Evaluator("de", COUNTED).compared(cards[0], "same", TRANSLATIONS, "bootstrap")
-    assert {found.p_value for found in same.comparison.differences} == {1.0}
-    assert same.lines()[-1] == "No two translations differ in sentence chrF."
-
-
 def test_json_holds_every_number(cards):
     found = json.loads(json.dumps(cards[1].as_json(), allow_nan=False))
     card = cards[1]
@@ -172,80 +120,20 @@ def test_an_undefined_bleu_is_neither_compared_nor_noted():
 # the picture
 
 
-def panels(monkeypatch, card):
-    figures = []
-    monkeypatch.setattr(scorecard_plot, "save", lambda figure, path: figures.append(figure))
-    plot_scorecard(card, "runs/mine", None)
-    return figures[0]
+class Slow:
+    """A Translator that takes a moment, and is cut in every line but the first."""
+
+    def translate(self, lines):
+        time.sleep(0.02)
+        return [Translation(line, -1.0, is_cut=number > 0) for number, line in enumerate(lines)]
 
 
-def heights(axis):
-    return [[bar.get_height() for bar in bars] for bars in axis.containers]
-
-
-def test_a_panel_has_the_bars_of_both_in_the_order_of_the_bins(monkeypatch, cards):
-    card = cards[1]
-    figure = panels(monkeypatch, card)
-    _, frequencies, bleu, chrf = figure.axes
-    mine, theirs = card.breakdown, card.comparison.breakdown
-    assert heights(frequencies) == [[row.f1 for row in part.frequencies] for part in (mine, theirs)]
-    assert heights(bleu) == [[row.bleu.value for row in part.lengths] for part in (mine, theirs)]
-    assert heights(chrf) == [[row.chrf.value for row in part.lengths] for part in (mine, theirs)]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["runs/mine", "runs/other"]
-    assert len(heights(panels(monkeypatch, cards[0]).axes[1])) == 1
-    assert [axis.get_title() for axis in (frequencies, bleu, chrf)] == [
-        "Words of the references: F1 by frequency",
-        "BLEU of raw text, by length",
-        "chrF of raw text, by length",
+def test_a_text_is_timed_from_its_first_line_to_its_last_and_what_was_cut_is_counted():
+    before = time.perf_counter()
+    timed = translate_timed(Slow(), [("a", "x"), ("b", "y"), ("c", "z")])
+    assert 0.02 <= timed.seconds <= time.perf_counter() - before
+    assert timed.cut == 2 and [tuple(sample) for sample in timed.samples] == [
+        ("a", "x", "a"),
+        ("b", "y", "b"),
+        ("c", "z", "c"),
     ]
-    assert [axis.get_ylabel() for axis in (frequencies, bleu, chrf)] == [
-        f"{name}, per cent" for name in ("F1", "BLEU", "chrF")
-    ]
-    assert figure.get_suptitle() == "runs/mine, 4 sentences, against runs/other"
-    alone = panels(monkeypatch, cards[0])
-    assert alone.get_suptitle() == "runs/mine, 4 sentences" and not alone.legends
-    labels = [text.get_text() for text in frequencies.get_xticklabels()]
-    assert labels == [f"{scorecard_plot.short(row.occurrences)}\n{row.words:,}" for row in mine.frequencies]
-    assert [text.get_text() for text in chrf.get_xticklabels()] == ["0-5\n4"]
-
-
-def test_every_score_is_a_point_with_its_interval(monkeypatch, cards):
-    axis = panels(monkeypatch, cards[0]).axes[0]
-    for found, drawn in zip(cards[0].scores.measured, axis.containers, strict=True):
-        point, _, (interval,) = drawn.lines
-        assert point.get_xdata().tolist() == [found.value]
-        ends = interval.get_segments()[0][:, 0].tolist()
-        assert ends == pytest.approx([found.value - found.margin, found.value + found.margin])
-
-
-def test_scores_stand_from_the_top_down_with_the_difference_to_the_others(monkeypatch, cards):
-    axis = panels(monkeypatch, cards[1]).axes[0]
-    measured, found = cards[1].scores.measured, cards[1].comparison.differences
-    assert axis.get_ylim() == (len(measured) - 0.5, -0.5)
-    assert [text.get_text() for text in axis.get_yticklabels()] == [
-        f"{own.name} {own}\n{own.form}\n{each.ours - each.theirs:+.2f} (p {each.p_value:.4f})"
-        for own, each in zip(measured, found, strict=True)
-    ]
-    marks = [line.get_xdata()[0] for line in axis.get_lines() if line.get_marker() == "D"]
-    assert marks == [each.theirs for each in found]
-
-
-@pytest.mark.parametrize(
-    ("others", "colours"), [(None, [GREEN]), ([0.0, 0.0], [BLUE, ORANGE]), ([0.0, 40.0], [BLUE, ORANGE])]
-)
-def test_bars_are_green_alone_and_blue_beside_others_and_some_height_sets_the_scale(others, colours):
-    _, (axis, empty) = new_figure(2, 1, 4, 4)
-    scorecard_plot.draw_bars(axis, ["a", "b"], [30.0, 0.0], others)
-    assert [to_hex(bars[0].get_facecolor()).upper() for bars in axis.containers] == colours
-    assert axis.get_ylim()[1] < 50
-    scorecard_plot.draw_bars(empty, ["a", "b"], [0.0, 0.0], others and [0.0, 0.0])
-    assert empty.get_ylim() == (0, 100)
-
-
-def test_a_bar_of_an_undefined_score_is_not_a_number(monkeypatch):
-    card = Evaluator("de", COUNTED).scorecard(TimedTranslations([Sample("two", "zwei", "zwei")], 1.0))
-    scores, _, bleu, chrf = panels(monkeypatch, card).axes
-    assert [text.get_text() for text in bleu.texts] == ["n/a"] and [text.get_text() for text in chrf.texts] == ["100"]
-    assert bleu.get_title().endswith("n/a: no reference has four tokens") and bleu.get_ylim() == (0, 100)
-    assert scores.get_yticklabels()[0].get_text() == "BLEU n/a\nno reference has four tokens"
-    assert len(scores.containers) == 2  # chrF and TER

@@ -1,18 +1,14 @@
 """A run that starts from another one: its weights, by piece, and once only."""
 
-import contextlib
 import functools
 import logging
-import types
 
-import keras
 import numpy as np
 import pytest
 
 import train.__main__
 from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.errors import ConfigError
-from keras_transformer.layers.embedding import TokenEmbedding
 from keras_transformer.model import Transformer
 from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.runs.run_folder import RunFolder
@@ -35,57 +31,6 @@ def weights_by_path(model):
 
 def test_pieces_are_found_wherever_they_are():
     assert shared_pieces(["<s>", "a", "new", "b"], ["<s>", "b", "old", "a"]) == ([0, 1, 3], [0, 3, 1])
-
-
-def tokenizer_of(*pieces):
-    return types.SimpleNamespace(pieces=lambda: list(pieces), vocab_size=len(pieces))
-
-
-def model_of(rows, *of_blocks):
-    """Stands for a Transformer: an embedding with a row per piece, and a weight of each block of the decoder."""
-    embedding = TokenEmbedding(len(rows), 1, name="embedding")
-    embedding.build((None, None))
-    embedding.matrix.assign(np.reshape(rows, (-1, 1)))
-    layers = [embedding]
-    for number, value in enumerate(of_blocks, start=1):
-        layers.append(keras.layers.Dense(1, use_bias=False, name=f"decoder_block_{number}"))
-        layers[-1].build((None, 1))
-        layers[-1].kernel.assign([[value]])
-    weights = [weight for layer in layers for weight in layer.weights]
-    config = types.SimpleNamespace(decoder_layers=len(of_blocks))
-    return types.SimpleNamespace(layers=layers, weights=weights, model_config=config)
-
-
-@pytest.mark.parametrize(
-    ("pieces", "frozen", "rows"),
-    [
-        (("a", "b", "c"), ["embedding"], [1.0, 2.0, 3.0]),
-        (("c", "new", "a"), ["decoder_block_1", "embed"], [3.0, 20.0, 1.0]),
-        (("c", "new", "a"), [], [3.0, 20.0, 1.0]),
-        (("c", "new", "a"), ["decoder_block_1", "embedding*"], None),
-    ],
-)
-def test_pieces_keep_their_rows_and_new_ones_their_first_values_which_may_not_be_frozen(
-    monkeypatch, pieces, frozen, rows
-):
-    monkeypatch.setattr(
-        "train.record.start.load_run", lambda path: (model_of([1.0, 2.0, 3.0], 7.0), tokenizer_of("a", "b", "c"))
-    )
-    model = model_of([10.0, 20.0, 30.0], 70.0)
-    refusal = pytest.raises(ConfigError, match=r"names 'embedding\*', but 1 of the 3 pieces are not known to runs/a")
-    with contextlib.nullcontext() if rows else refusal:
-        assign_start("runs/a", model, tokenizer_of(*pieces), frozen)
-    found = [np.ravel(weight.value).tolist() for weight in model.weights]
-    assert found == ([rows, [7.0]] if rows else [[10.0, 20.0, 30.0], [70.0]])
-
-
-@pytest.mark.parametrize("blocks", [1, 2, 3])
-def test_a_decoder_with_fewer_blocks_begins_with_the_last_ones(monkeypatch, blocks):
-    there = model_of([1.0], 7.0, 8.0, 9.0), tokenizer_of("a")
-    monkeypatch.setattr("train.record.start.load_run", lambda path: there)
-    model = model_of([10.0], *[70.0] * blocks)
-    assign_start("runs/a", model, tokenizer_of("a"), [])
-    assert np.ravel([weight.value for weight in model.weights]).tolist() == [1.0, *[7.0, 8.0, 9.0][-blocks:]]
 
 
 @pytest.mark.slow

@@ -6,13 +6,9 @@ import types
 import numpy as np
 import pytest
 
-from train.config.sources.files import FilesData
-from train.config.sources.numbers import NumbersData
-from train.config.sources.tfds import TfdsData
-from train.config.sources.treebank import TreebankData
 from train.data import statistics as corpus_statistics
 from train.data.encoding import EncodedPairs, EncodedShards, Sentences
-from train.data.statistics import data_table, length_sentence, piece_counts, vocabulary_rows
+from train.data.statistics import length_sentence, piece_counts, vocabulary_rows
 
 PIECES = ["<pad>", "<unk>", "<s>", "</s>", "<0x00>", "<0xFF>", "a", "b"]
 TOKENIZER = types.SimpleNamespace(vocab_size=8, pieces=lambda: PIECES)
@@ -51,63 +47,3 @@ def test_the_vocabulary_has_pieces_in_use_and_bytes(monkeypatch):
         "3 occur in the training text, 2 of them 6 times and more; 3 on its source side and 2 on its target side"
     )
     assert rows["without a piece"].startswith("50.00 per cent of the source tokens and 0.00 of the target tokens")
-
-
-@pytest.mark.parametrize(
-    ("config", "text"),
-    [
-        (
-            NumbersData(source="numbers", minimum=-1_000, maximum=9_999),
-            "numbers from -1,000 to 9,999, spelled out by num2words",
-        ),
-        (TreebankData(source="treebank", files=["a.mrg", "b.zip"]), "trees of a.mrg, b.zip"),
-        (FilesData(source="files", train=[["a.en", "a.de"], "b.tsv"], validation=["v"]), "a.en and a.de, b.tsv"),
-        (
-            FilesData(
-                source="files",
-                train=[["a.en", "a.de"], {"files": "b.tsv", "tag": "<BT>"}, {"files": ["c.en", "c.de"], "weight": 2}],
-                validation=["v"],
-            ),
-            "a.en and a.de, b.tsv (tag <BT>), c.en and c.de (weight 2)",
-        ),
-        (
-            TfdsData(source="tfds", name="wmt14", source_language="de", target_language="en"),
-            "wmt14 of TensorFlow Datasets, split train",
-        ),
-    ],
-)
-def test_the_text_is_named(config, text):
-    assert config.description == text
-
-
-@pytest.mark.parametrize(("licence", "row"), [("CC-BY-4.0", "CC-BY-4.0"), (None, "not given")])
-def test_the_licence_is_the_configurations_or_not_given(licence, row):
-    data = types.SimpleNamespace(
-        train=TRAIN,
-        validation=VALIDATION,
-        tokenizer=TOKENIZER,
-        corpus=types.SimpleNamespace(
-            train=types.SimpleNamespace(shards=(1, 2), description=""), validation=None, test=None
-        ),
-        batches=types.SimpleNamespace(padding=types.SimpleNamespace(total=0.01234)),
-    )
-    table = data_table(NumbersData(source="numbers", licence=licence), data)
-    assert f"| licence | {row}" in table
-    assert "| training pairs | 3; 10 source and 5 target tokens; skipped: none |" in table
-    assert "| padding | 1.23 per cent of the positions of packed rows |" in table
-    assert "what follows is of" not in table
-    data.corpus.train.shards = (1, 2, 3)
-    table = data_table(NumbersData(source="numbers"), data)
-    part = "the first worker's 2 of 3 shards of the training text, not of those of the others"
-    assert f"| what follows is of | {part} |" in table
-
-
-def test_a_split_that_the_configuration_does_not_tell_is_described():
-    train, validation, test = (
-        types.SimpleNamespace(name=f"data.{name}", description=text)
-        for name, text in (("train", "files 1 and 2"), ("validation", ""), ("test", "file 3"))
-    )
-    corpus = types.SimpleNamespace(train=train, validation=validation, test=test)
-    assert corpus_statistics.split_rows(corpus) == [("train", "files 1 and 2"), ("test", "file 3")]
-    corpus.test = None
-    assert corpus_statistics.split_rows(corpus) == [("train", "files 1 and 2")]

@@ -2,11 +2,10 @@
 
 import types
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
-from train.workers.strategy import choose_strategy, describe, distributed, warn_of_unused_gpu
+from train.workers.strategy import choose_strategy, describe, warn_of_unused_gpu
 from train.workers.workers import Workers
 
 
@@ -25,21 +24,6 @@ def test_one_machine_trains_on_all_its_gpus_or_on_its_processors(monkeypatch, gp
     monkeypatch.setattr(tf.config, "list_logical_devices", listed.get)
     monkeypatch.setattr(tf.distribute, "MirroredStrategy", list)
     assert choose_strategy() == (used or tf.distribute.get_strategy())
-
-
-@pytest.mark.parametrize("replicas", [1, 2, 4])
-def test_the_rows_of_a_worker_are_divided_among_its_replicas_in_order(replicas):
-    ids = np.arange(12).reshape(4, 3)
-    strategy = types.SimpleNamespace(
-        num_replicas_in_sync=replicas,
-        extended=types.SimpleNamespace(worker_devices=range(replicas)),
-        distribute_datasets_from_function=lambda parts: parts(None),
-    )
-    parts = distributed(tf.data.Dataset.from_tensors({"ids": ids}), strategy)
-    assert parts.element_spec["ids"].shape == (4 // replicas, 3)  # which XLA compiles once
-    found = [part["ids"].numpy() for part in parts.take(replicas)]
-    assert [part.shape for part in found] == [(4 // replicas, 3)] * replicas
-    np.testing.assert_array_equal(np.concatenate(found), ids)
 
 
 @pytest.mark.parametrize(

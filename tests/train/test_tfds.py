@@ -1,7 +1,6 @@
 """A set of TensorFlow Datasets is a corpus in the direction asked for; what a set does not have is named."""
 
 import sys
-import types
 
 import pytest
 
@@ -46,21 +45,6 @@ def test_a_translate_folder_is_one_of_files_that_are_named_by_language_and_split
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).touch()
     assert tfds._is_translate_folder(data_dir and data_dir.format(home=tmp_path)) == is_one
-
-
-def test_a_split_is_read_in_its_own_order(tmp_path):
-    """Every worker and every start must see the same pairs in the same places."""
-    asked = []
-    builder = types.SimpleNamespace(as_dataset=lambda **options: asked.append(options))
-    assert tfds._split(builder, tfds_data(tmp_path), "validation", "part").name == "data.validation_split"
-    assert asked == [{"split": "part", "shuffle_files": False}]
-
-
-def test_a_sentence_is_one_line(tmp_path):
-    """As one of a file is: what reads validation.src.txt would take two lines for two sentences."""
-    example = {"en": b"one\ntwo\r\nthree", "de": b"eins\nzwei"}
-    examples = types.SimpleNamespace(as_numpy_iterator=lambda: iter([example]))
-    assert list(tfds._pairs(examples, tfds_data(tmp_path))) == [("one two three", "eins zwei")]
 
 
 def test_the_direction_is_the_one_asked_for(folder):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from train.data.trees import read_trees
-from train.scoring import tree_comparison
 from train.scoring.brackets import counts_of, rates
 from train.scoring.significance import DRAWN, PAIRED_TESTS
 from train.scoring.tree_comparison import bracket_differences, compare_trees, largest_tree_differences, resampled
@@ -76,16 +75,12 @@ def test_a_bootstrap_is_drawn_around_the_difference_and_exchanges_around_none():
 
 
 @pytest.mark.parametrize("paired_test", ["bootstrap", "randomization"])
-def test_the_same_trees_have_the_same_p_values_drawn_from_the_seed_that_is_printed(paired_test, monkeypatch):
+def test_the_same_trees_have_the_same_p_values_drawn_from_the_seed_that_is_printed(paired_test):
     """So that a number in a report can be made again."""
     ours, theirs = random_counts(5, 30)
     found, again = (bracket_differences(ours, theirs, paired_test) for _ in range(2))
     assert found == again and 0.001 < found[0].p_value < 1
     assert {DRAWN.search(one.signature)[0].rpartition(" ")[2] for one in found} == {str(SACREBLEU_SEED)}
-    monkeypatch.setattr(tree_comparison, "SEED", SACREBLEU_SEED + 1)
-    others = bracket_differences(ours, theirs, paired_test)
-    assert [one.p_value for one in others] != [one.p_value for one in found]
-    assert all(one.signature.endswith(f"seed {SACREBLEU_SEED + 1}") for one in others)
 
 
 @pytest.mark.parametrize("paired_test", ["bootstrap", "randomization"])

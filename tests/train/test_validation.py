@@ -9,7 +9,7 @@ import pytest
 
 import train.validation.validation
 from keras_transformer.ground.tokens import EOS
-from keras_transformer.losses import TokenSums, token_sums
+from keras_transformer.losses import token_sums
 from keras_transformer.model import Transformer
 from keras_transformer.search.options import SearchOptions
 from tests.support.models import as_numpy, assert_close, randomise
@@ -93,27 +93,6 @@ def test_the_size_of_its_batches_changes_nothing(transformer, validator, monkeyp
     assert_close(other()[:3], expected[:3], rtol=1e-4)
     other.most_positions = 40
     assert_close(other()[:3], expected[:3], rtol=1e-4)
-
-
-@pytest.mark.parametrize(("most_positions", "rows"), [(math.inf, 64), (320.0, 10), (1.0, 1)])
-def test_its_batches_have_no_more_positions_than_fit_in_memory(transformer, most_positions, rows):
-    """Of each pair the loss is 4, its log-likelihood 2, its tokens 2, of which 1 is right."""
-    seen, validator = [], validator_of(transformer, most_positions=most_positions)
-    of_pair = dict(loss=4.0, nll=2.0, correct=1.0, tokens=2.0)
-
-    def sums_of_rows(batch):
-        seen.append(len(batch["labels"]))
-        return [np.full(seen[-1], of_pair[name]) for name in TokenSums._fields]
-
-    validator.sums_of_rows = sums_of_rows
-    validator.bleu = types.SimpleNamespace(inspect=lambda: "scores", samples=["sample"])
-    validator.output_scores = lambda scores, samples: (scores, samples)
-    found = validator()
-    assert set(seen) == {rows}  # of 32 positions
-    assert (found.loss, found.perplexity, found.token_accuracy) == (2.0, pytest.approx(math.e), 0.5)
-    assert (found.scores, found.samples) == (("scores", ["sample"]), ["sample"])
-    assert (found.loss_basis, found.scores_basis) == (validator.loss_basis, validator.scores_basis)
-    assert len({validator.loss_basis, validator.scores_basis, ""}) == 3
 
 
 def test_the_sums_of_a_row_are_smoothed_and_without_dropout(transformer, eager):

@@ -29,7 +29,6 @@ class DataSection(Section):
     target_language: str
     shards: int = pydantic.Field(1, ge=1)  # parts of the training text that workers divide among them
     placeholders: float = pydantic.Field(0.0, ge=0, le=1)  # share of the pairs whose spans are replaced, per epoch
-    terms: float = pydantic.Field(0.0, ge=0, le=1)  # share of the pairs that get terms of the target, per epoch
     clean: CleaningConfig | None = None  # which training pairs are left out; None: none
 
     @property

@@ -104,6 +104,9 @@ KEYS = [
 ]
 
 
+FORMER_KEYS = {("data", "terms"): 0}  # with the values that change nothing: they are left out where a file has them
+
+
 def load_config(path: str | os.PathLike, overrides: Sequence[str] = ()) -> RunConfig:
     """Read a TOML file, apply `section.key=value` overrides, check the result.
 
@@ -120,7 +123,7 @@ def read_toml(path: str | os.PathLike) -> dict[str, Any]:
     """The values in a TOML file; a byte order mark is skipped. Raises ConfigError with the path and the cause."""
     path = pathlib.Path(path)
     try:
-        return toml_of(path.read_bytes().decode("utf-8-sig"))
+        values = toml_of(path.read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file {path}. See configs/ for examples.") from None
     except OSError as error:
@@ -132,6 +135,10 @@ def read_toml(path: str | os.PathLike) -> dict[str, Any]:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}.") from None
+    for (name, key), idle in FORMER_KEYS.items():
+        if isinstance(section := values.get(name), dict) and section.get(key) == idle:
+            del section[key]
+    return values
 
 
 def check_config(values: dict[str, Any], path: str | os.PathLike, overrides: Sequence[str] = ()) -> RunConfig:

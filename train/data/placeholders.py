@@ -12,7 +12,6 @@ from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.text.placeholders import placeholders_in, symbol_of
 from keras_transformer.text.placing import WORD
 from keras_transformer.text.spans import KINDS, TAGS, Protection, Span
-from keras_transformer.text.terms import has_terms
 
 from ..config.training import RowLengths
 from .encoding import EncodedPairs, Sentences
@@ -27,7 +26,7 @@ class Placeholders:
     A span is one that a translation may protect (text/spans.py), or a word with a capital letter or a digit. It is
     replaced if both sides have it equally often: alike, once each. Which pairs are drawn, and which placeholders stand
     for their spans, is a function of the pairs and the Generator, in every process. A pair keeps its text if the other
-    would not fit into a row, and if its source has terms (terms.py), which may be names too.
+    would not fit into a row.
 
     Raises ConfigError for a tokenizer without placeholders.
     """
@@ -53,7 +52,7 @@ class Placeholders:
             sides = (self.tokenizer.decode(side[number].tolist()) for side in (pairs.source, pairs.target))
             source_text, target_text = sides
             symbols = [symbol_of(int(place) + 1) for place in order]
-            if not has_terms(source_text) and (texts := with_placeholders(source_text, target_text, symbols)):
+            if texts := with_placeholders(source_text, target_text, symbols):
                 source = [*self.tokenizer.encode(texts[0]), EOS]
                 target = [*self.tokenizer.encode_target(texts[1]), EOS]
                 if len(source) <= self.row_lengths.source and len(target) <= self.row_lengths.target:

@@ -31,7 +31,6 @@ from .epochs import Redraw
 from .mixing import Mixture
 from .placeholders import Placeholders
 from .segmentation import BpeDropout
-from .terms import Terms
 
 log = logging.getLogger("train")
 
@@ -89,7 +88,7 @@ def prepare_data(
 
     If the corpus has several shards, a worker reads and packs only its own contiguous shards. If it has one, every
     worker reads every pair and builds only its own rows of each batch. data: has the shares of the pairs that get
-    placeholders or terms; None: no pair does. Raises CorpusError or ConfigError.
+    placeholders; None: no pair does. Raises CorpusError or ConfigError.
     """
     cache, row_lengths = CorpusCache(cache_folder), training.row_lengths
     train = EncodedShards(encoded(split, tokenizer, row_lengths, cache) for split in own_shards(corpus.train, worker))
@@ -124,13 +123,10 @@ def redraw_of(
 ) -> Redraw | None:
     """What every epoch does to the pairs before they are packed; None for nothing.
 
-    Terms are found in the text as it is, so they come first, then changes of text, then placeholders for a share of the
-    pairs, then BPE-dropout. Raises ConfigError or TokenizerError if the tokenizer has no placeholders, does not keep
-    terms, or has no merges.
+    Changes of text come first, then placeholders for a share of the pairs, then BPE-dropout. Raises ConfigError or
+    TokenizerError if the tokenizer has no placeholders, or has no merges.
     """
     steps: list[Redraw] = []
-    if data and data.terms:
-        steps.append(Terms(tokenizer, data.terms, training.row_lengths, tags))
     if training.augment:
         steps.append(Augmentation(tokenizer, training.augment, training.row_lengths, tags))
     if data and data.placeholders:

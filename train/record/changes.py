@@ -55,7 +55,7 @@ def inference_of(config: RunConfig, folder: RunFolder) -> Inference:
         start = folder if folder.has_begun() else RunFolder(config.training.start_from)
         names = set(start.inference().search)
     search = config.translation.model_dump(include=names)
-    return Inference(config.data.outputs, search, config.training.row_lengths.source, config.data.terms > 0)
+    return Inference(config.data.outputs, search, config.training.row_lengths.source)
 
 
 def with_found_micro_batches(folder: RunFolder, config: RunConfig, worker: Worker = ONLY_WORKER) -> RunConfig:

@@ -1,15 +1,11 @@
 """Long dependencies: the tasks ask for what stands far away, the encoders are alike but for their kind, runs go on."""
 
-import json
-
 import numpy as np
 import pytest
 
-from benchmarks.paper import long_dependencies
-from benchmarks.paper.dependencies.encoders import BASE, HELD_OUT, KINDS, Effort, inputs_of, model_of, parameters_of
-from benchmarks.paper.dependencies.report import NAMES, markdown, reach
+from benchmarks.paper.dependencies.encoders import KINDS, inputs_of, model_of, parameters_of
+from benchmarks.paper.dependencies.report import reach
 from benchmarks.paper.dependencies.tasks import ASKED, KEYS, VALUES, VOCABULARY, rows_of
-from benchmarks.paper.long_dependencies import Extent, cells
 from benchmarks.trials.sizes import MOST_APART
 from tests.support.models import as_numpy, randomise
 
@@ -79,35 +75,3 @@ def test_a_stack_sees_as_far_as_the_report_says(models, kind):
     seen = np.flatnonzero(np.abs(logits - before).max(axis=-1) > 1e-7)
     expected = 0 if kind in ("self_attention", "recurrent") else last - reach(kind)
     assert seen.min() == expected
-
-
-def test_what_is_noted_is_not_trained_again(tmp_path, monkeypatch):
-    trained = []
-
-    def train(kind, task, distance, effort):
-        trained.append((kind, task, distance))
-        return {"accuracy": 0.5, "parameters": 1000, "seconds": 60.0}
-
-    monkeypatch.setattr(long_dependencies, "train_and_score", train)
-    extent = Extent((8, 32), Effort(steps=3, rows=2))
-    first = list(cells(list(KINDS), extent, tmp_path))
-    assert len(first) == len(trained) == 2 * 2 * len(KINDS)
-    (tmp_path / "copy_dilated_8_3.json").write_text("damaged", encoding="utf-8")
-    assert list(cells(list(KINDS), extent, tmp_path)) == first and trained[-1] == ("dilated", "copy", 8)
-    assert len(trained) == len(first) + 1
-    other = list(cells(["recurrent"], extent._replace(effort=Effort(steps=3, rows=4)), tmp_path))
-    assert len(trained) == len(first) + 1 + len(other) == len(first) + 5  # of other settings
-    assert json.loads((tmp_path / "copy_recurrent_32_3.json").read_text(encoding="utf-8"))["rows"] == 4
-    text = markdown(
-        {
-            "command": "it",
-            "machine": "here",
-            "versions": "",
-            "distances": [8, 32],
-            "cells": first,
-            "effort": extent.effort._asdict(),
-        }
-    )
-    assert all(f"| {name} | 1,000 | 50.0% | 50.0% |" in text for name in NAMES.values())
-    assert "took 20 minutes" in text and f"{HELD_OUT} rows" in text and str(BASE.encoder_layers) in text
-    assert "standard error is at most 2.2%" in text  # (0.25 / 512) ** 0.5: the four answers of a row may go together

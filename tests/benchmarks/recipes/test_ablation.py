@@ -1,25 +1,18 @@
 """Ablations: which techniques a recipe uses, and the table with its paired test."""
 
 import math
-import tomllib
 
-import keras
-import numpy as np
 import pytest
-import tomli_w
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.recipes import ablation
 from benchmarks.recipes.ablation_table import table
 from benchmarks.trials.outcome import Trial
 from keras_transformer.ground.errors import ConfigError
-from tests.support.models import as_numpy
 from tests.support.places import ROOT
 from tests.support.runs import write_config
 from tests.support.trials import outcome
 from train.config.run import load_config
-from train.config.training import check_idle_keys
-from train.step.optimizer import training_optimizer
 
 
 def test_an_ablation_switches_off_each_technique_that_the_recipe_uses_and_on_those_it_does_not(tmp_path):
@@ -37,93 +30,10 @@ def test_an_ablation_switches_off_each_technique_that_the_recipe_uses_and_on_tho
         load_config(path, trial.overrides)  # raises ConfigError for a change that is none
 
 
-ON = ["training.ema_decay=0.9", "training.keep_best=true", "training.clip_norm=1.0"]
-WITHOUT = {"without_ema_decay", "without_keep_best", "without_clip_norm"}
-
-
-def test_a_technique_that_is_on_if_its_key_is_set_is_switched_off_too(tmp_path):
-    path = write_config(tmp_path)
-    trials = {trial.name: trial for trial in ablation.trials_of(path, load_config(path, ON))}
-    assert WITHOUT <= trials.keys()
-    assert not WITHOUT & {trial.name for trial in ablation.trials_of(path, load_config(path))}
-    off = [setting for name in WITHOUT for setting in trials[name].overrides]
-    assert not load_config(path, [*ON, *off]).training.keep_best
-
-    def trained(settings):
-        optimizer, weights = training_optimizer(16, load_config(path, settings).training), keras.Variable([1.0, 2.0])
-        for gradient in ([3.0, 4.0], [-3e3, 1e3]):
-            optimizer.apply([keras.ops.array(gradient)], [weights])
-        return as_numpy(weights), as_numpy(optimizer.averages[0] if optimizer.ema_decay else weights)
-
-    plain, on, switched_off = trained([]), trained(ON), trained([*ON, *off])
-    np.testing.assert_allclose(switched_off, plain, rtol=1e-6)  # weights, and their moving average
-    assert np.abs(on[0] - plain[0]).max() > 1e-4 < np.abs(on[0] - on[1]).max()
-
-
-@pytest.mark.parametrize(
-    ("metric", "patience", "left"), [("chrf", None, "bleu"), ("chrf", 3, "chrf"), ("bleu", None, "bleu")]
-)
-def test_without_the_best_checkpoint_no_metric_is_left_over_which_training_would_refuse(
-    tmp_path, metric, patience, left
-):
-    recipe = [f'training.best_metric="{metric}"', "training.keep_best=true"]
-    recipe += [f"training.patience={patience}"] * (patience is not None)
-    path = write_config(tmp_path)
-    (trial,) = (one for one in ablation.trials_of(path, load_config(path, recipe)) if one.name == "without_keep_best")
-    found = load_config(path, [*recipe, *trial.overrides]).training
-    assert (found.keep_best, found.best_metric) == (False, left) and trial.same_updates_as == "whole"
-    check_idle_keys(found)
-    assert len(trial.overrides) == (2 if metric != left else 1)
-
-
-def test_a_tokenizer_in_lower_case_is_a_technique_and_is_compared_in_lower_case(tmp_path):
-    path = write_config(tmp_path)
-    recipe = load_config(path, ["tokenizer.lowercase=true", "tokenizer.dummy_prefix=true"])
-    trials = {trial.name: trial.overrides for trial in ablation.trials_of(path, recipe)}
-    assert trials["without_lowercase"] == ("tokenizer.lowercase=false",)
-    assert trials["without_dummy_prefix"] == ("tokenizer.dummy_prefix=false",)
-    references = [f"{number} is the Number that is right here" for number in range(60)]
-    lowered = [text.lower() for text in references]
-    outcomes = {name: outcome(9.0, 2.0, lines) for name, lines in (("whole", lowered), ("without", references))}
-    for one in outcomes.values():
-        [score] = one.scores["scores"]
-        one.scores["scores"] = [score, score | {"form": "raw text, lower-cased", "value": 99.0, "interval": None}]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("benchmarks.recipes.ablation_table.validation_pairs", lambda _: [("", one) for one in references])
-        text = table(recipe, outcomes, {"whole": "", "without": "tokenizer.lowercase=false"}, "command")
-    assert "| tokenizer.lowercase=false | 99.00 | +0.00 | 1.0000 |" in text
-
-
 def test_a_technique_of_another_kind_of_model_is_none_of_the_recipe(tmp_path):
     path = ROOT / "configs/paper/recurrent_dot.toml"
     names = {trial.name for trial in ablation.trials_of(path, load_config(path))}
     assert {"whole", "without_dropout", "without_clip_norm"} <= names and "without_norm" not in names
-
-
-def test_each_further_text_of_the_recipe_is_left_out_once(tmp_path):
-    path = write_config(tmp_path)
-    texts = [["a.en", "a.de"], {"files": ["a.en", "made.de"], "tag": "<M>"}, 'more  "quoted".tsv']
-    source = {"source": "files", "train": texts, "validation": ["v.tsv"]}
-    values = tomllib.loads(path.read_text(encoding="utf-8")) | {"data": source}
-    path.write_text(tomli_w.dumps(values), encoding="utf-8")
-    recipe = load_config(path)
-    without = [trial for trial in ablation.trials_of(path, recipe) if trial.name.startswith("without_train")]
-    assert [trial.change for trial in without] == ["without a.en and made.de (tag <M>)", f"without {texts[2]}"]
-    first, second, third = recipe.data.train
-    assert [load_config(path, trial.settings).data.train for trial in without] == [[first, third], [first, second]]
-    assert {trial.name for trial in without} == {"without_train_2", "without_train_3"}
-
-
-def test_a_text_with_tags_alone_is_left_out_as_well(tmp_path):
-    path = write_config(tmp_path)
-    texts = [{"files": [f"{'long ' * 30}{name}.en", f"{name}.de"], "tag": f"<2{name}>"} for name in "abc"]
-    source = {"source": "files", "train": texts, "validation": ["v.tsv"]}
-    values = tomllib.loads(path.read_text(encoding="utf-8")) | {"data": source}
-    path.write_text(tomli_w.dumps(values), encoding="utf-8")
-    recipe = load_config(path)
-    without = [trial for trial in ablation.trials_of(path, recipe) if trial.name.startswith("without_train")]
-    first, second, third = recipe.data.train
-    assert [load_config(path, trial.settings).data.train for trial in without] == [[first, third], [first, second]]
 
 
 def test_an_ablation_compares_translations_in_pairs(tmp_path):
@@ -166,16 +76,3 @@ def test_a_shortened_recipe_keeps_its_proportions_and_its_rate(tmp_path):
     assert (fewest.checkpoint_every, fewest.cooldown_steps) == (1, 1)  # a recipe with a cool-down keeps one
     with pytest.raises(ConfigError, match="the recipe with 10 updates"):
         ablation.shortened(load_config(path, [*settings, "training.profile_steps=[20, 25]"]), 10)
-
-
-def test_a_shortened_recipe_asks_for_no_more_keys_than_the_recipe(tmp_path):
-    """A tokenizer that is given has a size of its own: the default is not to be asked of it."""
-    path = tmp_path / "given.toml"
-    text = 'run_folder = "runs/a"\ntokenizer = {model = "t.model"}\n'
-    text += '[data]\nsource = "files"\ntrain = ["a.tsv"]\nvalidation = ["b.tsv"]\n'
-    text += 'source_language = "en"\ntarget_language = "de"\n'
-    path.write_text(text, encoding="utf-8")
-    (tmp_path / "short.toml").write_text(ablation.toml_of(ablation.shortened(load_config(path), 7)), encoding="utf-8")
-    short = load_config(tmp_path / "short.toml")
-    assert short.tokenizer.model_fields_set == {"model"} and short.training.steps == 7
-    assert short.training.model_fields_set == {"steps", "cooldown_steps", "checkpoint_every", "validate_every"}

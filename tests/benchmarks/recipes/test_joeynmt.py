@@ -1,14 +1,10 @@
 """JoeyNMT beside this project in a race: the same model, training and search; its commands, without its package."""
 
 import json
-import pathlib
-import subprocess
-import sys
 
 import pytest
 
-from benchmarks.errors import BenchmarkError
-from benchmarks.recipes.racing.joeynmt import READ_TOKENS, JoeyNMT
+from benchmarks.recipes.racing.joeynmt import JoeyNMT
 from benchmarks.recipes.racing.ours import Ours
 from benchmarks.recipes.racing.racer import Task
 from keras_transformer.optimizers import PAPER_ADAM
@@ -63,44 +59,3 @@ def test_both_search_in_the_same_way(task, tmp_path):
     options = Ours(tmp_path, mine).search_options()
     theirs = joeynmt_in(tmp_path, mine).config(tmp_path / "part1", None)["testing"]
     assert (options.beam_size, options.length_penalty) == (theirs["beam_size"], theirs["beam_alpha"]) == (3, 0.7)
-
-
-def test_joeynmt_begins_each_part_in_a_folder_of_its_own_with_the_newest_checkpoint(task, tmp_path):
-    joeynmt = joeynmt_in(tmp_path, task)
-
-    def begun():
-        python, *module, mode, config, skip = joeynmt.command()
-        assert (python, module, mode, skip) == (str(joeynmt.python), ["-m", "joeynmt"], "train", "--skip-test")
-        return json.loads(pathlib.Path(config).read_text(encoding="utf-8"))
-
-    first = begun()
-    assert first["model_dir"] == str(tmp_path / "part1") and "load_model" not in first["training"]
-    for part, name in (("part1", "50"), ("part1", "100"), ("part2", "120"), ("part2", "latest"), ("part2", "best")):
-        (tmp_path / part).mkdir(exist_ok=True)
-        (tmp_path / part / f"{name}.ckpt").touch()
-    third, newest = begun(), str(tmp_path / "part2" / "120.ckpt")
-    assert third["model_dir"] == str(tmp_path / "part3") and third["training"]["load_model"] == newest
-    assert sorted(joeynmt.checkpoints()) == [50, 100, 120]
-
-
-@pytest.mark.release
-def test_the_tokens_of_joeynmt_are_those_in_its_checkpoint(tmp_path, monkeypatch, capsys):
-    torch = pytest.importorskip("torch")
-    torch.save({"stats_state": {"steps": 3, "total_tokens": 123}}, tmp_path / "3.ckpt")
-    monkeypatch.setattr(sys, "argv", ["-c", str(tmp_path / "3.ckpt")])
-    exec(READ_TOKENS, {})
-    assert capsys.readouterr().out == "123\n"
-
-
-def test_an_environment_without_joeynmt_is_named(task, tmp_path):
-    with pytest.raises(BenchmarkError, match="make race-peer"):
-        JoeyNMT(tmp_path, task, tmp_path / "python")
-
-
-@pytest.mark.parametrize(
-    ("stderr", "expected"), [("a\nkilled: memory\n", "exit code 9: killed: memory"), ("", "no message")]
-)
-def test_a_translation_that_fails_is_one_sentence(task, tmp_path, monkeypatch, stderr, expected):
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 9, "", stderr))
-    with pytest.raises(BenchmarkError, match=expected):
-        joeynmt_in(tmp_path, task).translate(tmp_path / "part1" / "50.ckpt", "val")

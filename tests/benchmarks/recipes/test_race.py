@@ -1,28 +1,23 @@
 """The race: contestants run in their turns alone, clocks count that, and an interrupted race goes on."""
 
 import contextlib
-import os
 import pathlib
 import signal
 import sys
 import time
 
-import numpy as np
 import psutil
 import pytest
 import yaml
-from PIL import Image
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.recipes.race import prepare, run, score
-from benchmarks.recipes.race_table import Race, conclusion, draw, table
+from benchmarks.recipes.race import run, score
+from benchmarks.recipes.race_table import Race, conclusion, table
 from benchmarks.recipes.racing.joeynmt import JoeyNMT
-from benchmarks.recipes.racing.memory import session_bytes
 from benchmarks.recipes.racing.racer import Contestant, Runner, Task
 from benchmarks.recipes.racing.record import Reached, Record, at_marks, first_mark_with
 from keras_transformer.pieces.tokenizer import train_tokenizer
 from tests.support.processes import start_python, wait_until
-from train.scoring.figures import BLUE, ORANGE
 
 LOOP = """
 trap 'touch {folder}/$((i + 1)).ckpt; exit 0' INT
@@ -54,10 +49,6 @@ class Script(Contestant):
         return []
 
 
-def nothing(step, path, passed):
-    """Takes note of no checkpoint."""
-
-
 @pytest.fixture(params=[signal.SIG_IGN, signal.default_int_handler], ids=["background", "terminal"])
 def ctrl_c(request):
     """A race in the background ignores SIGINT, on which JoeyNMT ends."""
@@ -87,23 +78,6 @@ def test_a_contestant_runs_in_its_turns_alone(tmp_path):
 
 
 @pytest.mark.release
-def test_memory_is_the_peak_of_all_processes(tmp_path, monkeypatch):
-    """`tail` keeps what `head` writes, and gives it back in the middle of a turn; `sh` has hardly any."""
-    monkeypatch.setattr("benchmarks.recipes.racing.racer.LOOK_AT_MEMORY", 1)
-    size = 50_000_000
-    script = f"{{{{ head -c {size} /dev/zero; sleep 2; }}}} | tail -c {size} > /dev/null; sleep 600"
-    runner, session = Runner(Script(tmp_path, script)), lambda: session_bytes(runner.process.pid)
-    runner.run_for(6, nothing)
-    assert session() < size / 2 < size <= runner.memory_bytes < 2 * size
-    os.killpg(runner.process.pid, signal.SIGKILL)
-    runner.process.wait()
-    deadline = time.monotonic() + 100
-    while session() and time.monotonic() < deadline:  # its children end when the system comes to it
-        time.sleep(0.01)
-    assert session() == 0
-
-
-@pytest.mark.release
 @pytest.mark.skipif(sys.platform != "linux", reason="the system ends it on Linux alone")
 def test_a_contestant_ends_with_a_race_that_is_killed(tmp_path):
     """It is stopped, so nothing else would end it, and the race would not go on while it holds its run folder."""
@@ -120,15 +94,6 @@ def test_a_contestant_ends_with_a_race_that_is_killed(tmp_path):
     with contextlib.suppress(psutil.NoSuchProcess):
         contestant.wait(60)
     assert not contestant.is_running() or contestant.status() == psutil.STATUS_ZOMBIE
-
-
-def test_a_contestant_that_ends_by_itself_is_named_with_its_log(tmp_path):
-    runner = Runner(Script(tmp_path, "echo broken; exit 3"))
-    with pytest.raises(BenchmarkError, match=f"a script ended with exit code 3.*{tmp_path}"):
-        runner.run_for(5, nothing)
-    seconds = runner.seconds
-    runner.end(nothing)
-    assert runner.log.read_text() == "broken\n" and 0 < seconds == runner.seconds
 
 
 @pytest.mark.release
@@ -154,56 +119,6 @@ def test_a_race_that_was_interrupted_goes_on_from_the_last_checkpoints(tmp_path)
         assert turns(first, name)[-1] >= 0.5 and turns(second, name) == sorted(turns(second, name))
         went_on_from = turns(second, name)[len(turns(first, name))] - 0.3  # a turn takes 0.3 seconds or more
         assert went_on_from > first.seconds(name) - 0.02 and turns(second, name)[-1] > goal - 0.02  # two roundings
-
-
-class Interrupting(Script):
-    """A script during which Ctrl-C is pressed, when its fifth checkpoint is seen."""
-
-    is_pressed = False
-
-    def checkpoints(self):
-        found = super().checkpoints()
-        if len(found) >= 5 and not self.is_pressed:
-            self.is_pressed = True
-            raise KeyboardInterrupt
-        return found
-
-
-@pytest.mark.release
-@pytest.mark.usefixtures("ctrl_c")
-def test_a_turn_that_is_interrupted_counts_until_then(tmp_path):
-    record = Record(tmp_path / "race.jsonl")
-    with pytest.raises(KeyboardInterrupt):
-        run([Interrupting(tmp_path / "script")], record, seconds=600, turn=300)
-    *earlier, last = record.checkpoints("script")
-    assert last.step == max(Script(tmp_path / "script").checkpoints()) >= 5
-    assert [reached.step for reached in earlier] == list(range(1, last.step))  # none is forgotten
-    assert last.seconds >= 5 * 0.05  # a checkpoint takes that, and none is recorded as older than the one before
-    assert [reached.seconds for reached in earlier] == sorted(reached.seconds for reached in earlier)
-    assert last.seconds >= earlier[-1].seconds
-
-
-def test_what_ran_after_the_last_checkpoint_is_not_counted(tmp_path):
-    record = Record(tmp_path / "race.jsonl")
-    record.add_checkpoint("ours", 50, 20.0, tmp_path / "50")
-    record.add_turn("ours", 33.0, 1_000)
-    again = Record(record.path)
-    assert again.seconds("ours") == 20.0 and again.memory_bytes("ours") == 1_000
-    assert again.seconds("joeynmt") == 0.0 and again.memory_bytes("joeynmt") == 0
-    assert again.checkpoints("ours") == [Reached(50, 20.0, tmp_path / "50")]
-
-
-@pytest.mark.parametrize("lines", [0, 1])
-def test_half_a_line_of_a_race_that_was_killed_is_taken_out(tmp_path, lines):
-    path = tmp_path / "race.jsonl"
-    for step in range(lines):
-        Record(path).add_checkpoint("ours", step, 5.0, tmp_path)
-    whole = path.read_text() if lines else ""
-    path.write_text(whole + '{"contestant": "ours", "ev')
-    record = Record(path)
-    assert len(record.lines) == lines and path.read_text() == whole
-    record.add_turn("ours", 6.0, 7)
-    assert len(Record(path).lines) == lines + 1
 
 
 def test_a_race_does_not_go_on_with_other_settings(tmp_path):
@@ -259,19 +174,6 @@ def test_the_table_has_both_scores_at_each_mark_and_when_one_reached_the_other()
     assert conclusion(RACE)[0] == "JoeyNMT 2.3 has 31.00 BLEU after 10 minutes; this project had that after 10 minutes."
     slow = {**RACE, "ours": RACE["ours"]._replace(scores={300.0: 3.0})}
     assert conclusion(slow)[0].endswith("had that not yet.")
-
-
-@pytest.mark.release
-def test_the_picture_shows_curves(tmp_path):
-    draw(RACE, tmp_path / "race.png")
-    pixels = np.asarray(Image.open(tmp_path / "race.png").convert("RGB"))
-    for colour in (BLUE, ORANGE):
-        assert np.all(pixels == list(bytes.fromhex(colour[1:])), axis=-1).sum() > 200
-
-
-def test_text_that_is_missing_is_named(tmp_path):
-    with pytest.raises(BenchmarkError, match="train.en.gz.*make multi30k"):
-        prepare(tmp_path / "race", tmp_path / "data")
 
 
 def test_joeynmt_reads_what_was_meant(tmp_path):

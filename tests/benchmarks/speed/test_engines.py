@@ -8,7 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.speed import engines as program
-from benchmarks.speed.engines_table import as_markdown, draw_points, peer_of, table_row
+from benchmarks.speed.engines_table import peer_of, table_row
+from benchmarks.speed.shortlist import HEAD, row, translated
+from benchmarks.speed.students import ENGINES, MODELS, SOURCE, shortened, table
 from benchmarks.speed.translate_worker import available
 from tests.support.runs import SENTENCES, random_run
 
@@ -40,23 +42,6 @@ def test_a_ratio_is_of_medians_and_with_the_same_precision_and_model():
     assert "| 2.00 | 2.00 | 1.50, 1.50 |" in table_row(POINTS[1], peer_of(POINTS[1], POINTS))
 
 
-def test_a_table_has_a_row_for_each_model_and_engine_and_names_who_is_missing():
-    points = [*POINTS, point("without BLEU", "ours", [1, 1, 1], bleu=0.0)]
-    numbers = {"points": points, "missing": {"b, litert_int8": "cannot"}, "rounds": 3, "command": "c", "machine": "m"}
-    page = as_markdown(numbers | {"lines": {"one": 1, "many": 2}, "versions": {"python": "3"}})
-    assert "| without BLEU, Translator, float32 | 1.00 | 1.00 |  |  |  |" in page
-    assert page.count("\n## ") == 2 and page.count("| a, ") == 4 and page.count("| b, ") == 1
-    assert "Not measured: b, litert_int8: cannot" in page
-
-
-def test_the_picture_has_milliseconds_on_one_side_and_sentences_per_second_on_the_other():
-    figure = pytest.importorskip("matplotlib.figure").Figure()
-    draw_points(figure, [*POINTS, point("without BLEU", "ours", [1, 1, 1], bleu=0.0)])
-    left, right = figure.axes
-    assert [line.get_xdata()[0] for line in left.lines] == pytest.approx([9, 2, 18, 3])
-    assert [(*line.get_xdata(), *line.get_ydata()) for line in right.lines] == [(pytest.approx(200), 41.0)]
-
-
 def test_marian_is_left_out_with_a_line_if_it_is_not_installed(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda package: None if package == "pymarian" else package)
     missing = {}
@@ -66,15 +51,6 @@ def test_marian_is_left_out_with_a_line_if_it_is_not_installed(monkeypatch):
 
 def invoke(*arguments):
     return CliRunner().invoke(program.app, list(map(str, arguments)))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"), [(["--engines", "moses"], ["'moses'", "ours"]), (["--run", "no such run"], ["no such run"])]
-)
-def test_a_mistake_is_a_sentence(arguments, words):
-    result = invoke(*arguments)
-    assert result.exit_code == 1 and result.output.startswith("Error: ") and result.output.count("\n") == 1
-    assert all(word in result.output for word in words)
 
 
 @pytest.mark.release
@@ -97,3 +73,36 @@ def test_from_command_to_files(tmp_path):
     }
     assert all(len(one["seconds"]) == 2 and min(one["seconds"]) > 0 for one in points)
     assert (tmp_path / "to" / "engines.md").read_text(encoding="utf-8") in result.output
+
+
+def test_a_ratio_is_how_many_times_less_processor_time_a_sentence_takes():
+    seconds = {("litert", "off"): 0.0120, ("litert", "on"): 0.0048, ("ctranslate2", "off"): 0.0072}
+    seconds |= {("ctranslate2", "on"): 0.0036, ("ctranslate2_int8", "off"): 9.0, ("ctranslate2_int8", "on"): 9.0}
+    cells = row("litert", "one a call", seconds).split("|")[1:-1]
+    assert [cell.strip() for cell in cells] == ["litert", "one a call", "12.00", "4.80", "2.50", "1.50", "0.75"]
+    assert len(cells) == HEAD.splitlines()[0].count("|") - 1
+
+
+@pytest.mark.parametrize(("batch_size", "calls"), [(1, [["a"], ["b"], ["c"]]), (32, [["a", "b", "c"]])])
+def test_a_turn_translates_every_line_once(batch_size, calls):
+    made = []
+    translated(made.append, ["a", "b", "c"], batch_size)()
+    assert made == calls
+
+
+def test_a_source_has_as_many_tokens_as_it_says_with_its_end():
+    line = " ".join(f"w{number}" for number in range(40))
+    assert len(shortened(line).split()) + 1 == SOURCE and line.startswith(shortened(line))
+
+
+def test_a_share_is_of_the_first_model_without_a_shortlist_in_the_same_precision():
+    seconds = {
+        (model, shortlist, engine): 0.001 * (8 - 2 * place - (shortlist == "on")) * (4 if engine == "litert" else 1)
+        for place, model in enumerate(MODELS)
+        for shortlist in ("off", "on")
+        for engine in ENGINES
+    }
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table(seconds).splitlines()[2:]]
+    assert [row[:2] for row in rows] == [[model, shortlist] for model in MODELS for shortlist in ("off", "on")]
+    assert rows[0][2:] == ["32.00", "1.00", "8.00", "1.00"]
+    assert rows[3][2:] == ["20.00", "0.62", "5.00", "0.62"]

@@ -5,8 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.errors import BenchmarkError
-from benchmarks.speed import serve, serve_table
+from benchmarks.speed import serve
 from benchmarks.speed.serve_client import ask_for, expected_answers
 from export.server.options import ServerOptions
 from export.server.process import local_server
@@ -39,12 +38,6 @@ def test_a_server_that_is_gone_is_an_error():
     assert set(load.errors) == {"ConnectionRefusedError"} and load.latencies == []
 
 
-def test_percentiles():
-    found = serve_table.percentiles([number / 100 for number in range(101)])
-    assert found == pytest.approx({"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0})
-    assert serve_table.percentiles([]) == dict.fromkeys(("p50", "p95", "p99", "max"))
-
-
 def test_an_export_with_litert_is_served_without_it_too(tmp_path):
     for path in ("saved_model.pb", f"{LITERT}/search.tflite", "assets.extra/inference.json"):
         (tmp_path / "export" / "2" / path).parent.mkdir(parents=True, exist_ok=True)
@@ -71,10 +64,3 @@ def test_the_smallest_measurement_writes_its_results(echo_folder, tmp_path):
     assert [load["clients"] for load in found["loads"]] == [1, 4]
     page = (tmp_path / "serve_load.md").read_text()
     assert "| graph | 4 | " in page and "refused with 503" in page and (tmp_path / "serve_load.png").stat().st_size > 0
-
-
-@pytest.mark.parametrize("clients", ["one", "", "1,,2", "0", "1;2"])
-def test_numbers_of_clients_are_numbers(clients):
-    with pytest.raises(BenchmarkError, match="such as 1,4,16"):
-        serve.counts_in(clients)
-    assert serve.counts_in("1,4") == [1, 4]

@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.errors import BenchmarkError
 from benchmarks.speed import train
-from benchmarks.speed.contestants import PACKAGES, prepare
+from benchmarks.speed.contestants import prepare
 from benchmarks.speed.contestants.workload import SIZES, Workload
-from benchmarks.speed.train import Timings, app, check_same_loss, steps_for
-from benchmarks.speed.train_table import as_markdown, flops_per_token, summary
-from benchmarks.speed.train_worker import Turn, Worker
+from benchmarks.speed.train import app
 from keras_transformer.ground.tokens import BOS, EOS, PAD
 from tests.support.models import SMALL, assert_close
 
@@ -80,78 +77,8 @@ def test_every_position_of_the_batch_is_a_real_token():
     assert min(batch["source_ids"].min(), batch["labels"].min()) == EOS  # no padding
 
 
-def test_the_ratios_are_quotients_of_medians():
-    timings = Timings(
-        work={
-            "ours": 24, "ours_bfloat16": 24, "ours_packed_constant": 20, "ours_packed_real": 20, "torch_eager": 24,
-            "gemm_peak": 8 * flops_per_token(WORKLOAD),
-        },
-        seconds={
-            "ours": [2.0, 1.0, 4.0], "ours_packed_constant": [1.0, 2.0, 1.0], "ours_packed_real": [1.5, 2.0, 2.0],
-            "torch_eager": [8.0, 6.0, 8.0], "ours_bfloat16": [1.0, 1.0, 1.0], "gemm_peak": [0.5, 0.5, 0.25],
-        },
-        parameters={"ours": 10, "ours_bfloat16": 10, "torch_eager": 12}, loss={"ours": 3.0, "torch_eager": 3.0},
-        idle_share={"ours": 0.02, "torch_eager": 0.01},
-    )  # fmt: skip
-    found = summary({"test": timings}, {"test": WORKLOAD}, 3, "command", load=0.25)
-    assert found["tokens_per_second"]["test/ours"] == 12 and found["tokens_per_second"]["test/torch_eager"] == 3
-    assert found["ratios"]["test/torch_eager"] == 4 and found["spreads"]["test/torch_eager"] == [2, 6]
-    assert found["ratios"]["test/ours_bfloat16"] == 0.5
-    assert "| this project, mixed_bfloat16 without XLA | 10 |  | 24 (24 to 24) | **0.50** (0.25 to 1.00) |  |" in (
-        as_markdown(found)
-    )
-    assert found["ratios"]["test/gemm_peak"] == pytest.approx(12 / 16)
-    assert found["limits"] == {"test/torch_eager": pytest.approx(16 / 3)}  # 16 tokens/s of products alone
-    assert found["ratios"]["test/real_data_step_time"] == 2 and found["spreads"]["test/real_data_step_time"] == [1, 2]
-    assert "**4.00** (2.00 to 6.00)" in as_markdown(found) and "at most 2.0%" in as_markdown(found)
-
-
-class Steady:
-    """A worker whose steps all take the same time."""
-
-    def __init__(self, seconds):
-        self.seconds = seconds
-
-    def run(self, lane, steps):
-        return Turn(self.seconds * steps, 0.0, 0.0)
-
-
-@pytest.mark.parametrize(("step", "steps"), [(0.25, 16), (0.01, 400), (1.0, 4), (30.0, 2)])
-def test_a_turn_takes_about_the_time_requested_and_at_least_two_steps(step, steps):
-    assert steps_for(Steady(step), "lane", 4.0) == steps
-
-
-def test_contestants_with_different_losses_are_not_compared():
-    check_same_loss({"ours": 9.70801, "torch_eager": 9.70802})
-    with pytest.raises(BenchmarkError, match="different losses"):
-        check_same_loss({"ours": 9.708, "torch_eager": 9.710})
-
-
-@pytest.mark.release
-def test_the_error_names_a_contestant_that_dies():
-    worker = Worker("nobody", WORKLOAD)
-    with pytest.raises(BenchmarkError, match="nobody failed: KeyError: 'nobody'"):
-        worker.describe()
-    worker.kill()
-
-
 def invoke(*arguments):
     return CliRunner().invoke(app, list(map(str, arguments)))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--sizes", "huge"], "There is no size 'huge'; there are tiny, small, base."),
-        (["--contestants", "ours,jax"], "There is no contestant 'jax'"),
-        (["--contestants", "torch_eager"], "which is not installed: run `make peers`."),
-    ],
-)
-def test_a_mistake_is_a_sentence(arguments, sentence, monkeypatch):
-    monkeypatch.setitem(PACKAGES, "torch_eager", "a_package_that_nobody_has")
-    result = invoke(*arguments)
-    assert result.exit_code == 1 and result.output.startswith("Error: ") and sentence in result.output
-    assert result.output.count("\n") == 1
 
 
 @pytest.mark.release

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.errors import BenchmarkError
-from benchmarks.speed import first_translation, translate_work
 from benchmarks.speed import translate as program
+from benchmarks.speed import translate_work
 from benchmarks.speed.translate import EVERYTHING, Effort, app
-from benchmarks.speed.translate_table import as_markdown, draw_costs, search_flops, summary
-from benchmarks.speed.translators import CONTESTANTS, in_batches
+from benchmarks.speed.translate_table import search_flops
 from benchmarks.speed.translators.ours import Ours
 from keras_transformer.config import base
 from tests.support.models import SMALL
@@ -77,17 +75,6 @@ def test_ctranslate2_has_our_weights_and_the_forced_length(forced, greedy):
     assert [text.split()[:8] for text in found] == [text.split() for text in greedy]
 
 
-def test_batches_are_sorted_and_their_results_are_not():
-    batches = []
-
-    def translate(lines):
-        batches.append(lines)
-        return [line.upper() for line in lines]
-
-    assert in_batches(["aaa", "b", "cc"], 2, translate) == ["AAA", "B", "CC"]
-    assert batches == [["b", "cc"], ["aaa"]]
-
-
 def test_the_products_of_a_search_at_base_are_about_370_mflop_per_token():
     config = base.replace(vocab_size=32_000)
     assert search_flops(config, 24, 24, beam_size=4) / 24 == pytest.approx(370e6, rel=0.06)
@@ -110,54 +97,8 @@ def work(folder, seconds, texts, forced=None):
     }
 
 
-def test_ratios_are_ours_over_theirs_and_versions_of_ours_have_keys_of_their_own(forced):
-    seconds = {
-        "beam4/all/ours": [2.0, 1.0, 9.0], "beam4/all/ours_bfloat16": [1.0, 1.0, 1.0],
-        "beam4/all/ctranslate2_float32": [4.0, 4.0, 3.0], "beam4/all/saved_model": [4.0, 4.0, 4.0],
-        "greedy/batch1/ours": [[0.1, 0.2], [0.3, 0.2]], "greedy/batch1/marian": [[0.4, 0.4], [0.4, 0.8]],
-    }  # fmt: skip
-    texts = {key: RIGHT for key in seconds} | {"beam4/all/ctranslate2_float32": [RIGHT[0], "zwei Hunde"]}
-    found = {
-        "command": "c",
-        "rounds": 3,
-        "load_before": None,
-        "missing": {"marian": "needs x"},
-        "first": {},
-        "lengths": {},
-    }
-    found = summary(found | {"works": {"multi30k": work(forced[0], seconds, texts)}})
-    ratios, place = found["ratios"], "multi30k/beam4/all"
-    assert ratios[f"{place}/ctranslate2_float32"] == 2 and ratios[f"{place}/ctranslate2_float32/bfloat16"] == 4
-    assert ratios[f"{place}/ctranslate2_float32/saved_model"] == 1 and ratios[f"{place}/saved_model"] == 2
-    assert ratios["multi30k/greedy/batch1/marian"] == pytest.approx(2)  # of the medians of all calls
-    assert found["latency"]["multi30k/greedy/batch1/ours"]["p50"] == pytest.approx(0.2)
-    assert found["same"] == {**found["same"], f"{place}/ours": 1, f"{place}/ctranslate2_float32": 0.5}
-    assert found["bleu"][f"{place}/ours"] > found["bleu"][f"{place}/ctranslate2_float32"]
-    limit = found["limit_tokens_per_second"]
-    assert ratios[f"{place}/gemm_limit"] == pytest.approx(
-        found["tokens_per_second"][f"{place}/ours"] / limit[f"{place}/float32"]
-    )
-    assert limit[f"{place}/bfloat16"] == 2 * limit[f"{place}/float32"]
-    assert ratios[f"{place}/gemm_limit/bfloat16"] == pytest.approx(ratios[f"{place}/gemm_limit"])  # twice of twice
-    page = as_markdown(found)
-    assert "Not measured: marian: needs x" in page and "| 2.00 |" in page and json.dumps(found)
-
-
 def invoke(*arguments):
     return CliRunner().invoke(app, list(map(str, arguments)))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--contestants", "ours,moses"], ["'moses'", *CONTESTANTS]),
-        (["--run", "no such run"], ["no such run", "--run"]),
-    ],
-)
-def test_a_mistake_is_a_sentence(arguments, words):
-    result = invoke(*arguments)
-    assert result.exit_code == 1 and result.output.startswith("Error: ") and result.output.count("\n") == 1
-    assert all(word in result.output for word in words)
 
 
 @pytest.mark.release
@@ -178,20 +119,3 @@ def test_a_run_from_command_to_files(tmp_path, monkeypatch):
     assert {len(one["seconds"]) for one in found["first"].values()} == {2}
     assert np.all([one["peak"] > 1e7 for one in found["first"].values()])
     assert (tmp_path / "to" / "translate_speed.md").read_text(encoding="utf-8") in result.output
-
-
-def test_the_plot_shows_every_cost_in_microseconds():
-    figure_module = pytest.importorskip("matplotlib.figure")
-    figure = figure_module.Figure()
-    draw_costs(figure, {"ours": {32: 0.001, 64: 0.003}, "ctranslate2_float32": {32: 0.002, 64: 0.004}})
-    [axes] = figure.axes
-    assert [line.get_ydata() for line in axes.lines] == [pytest.approx([1000, 3000]), pytest.approx([2000, 4000])]
-    lowest, highest = axes.get_ylim()
-    assert lowest == 0 and 4000 < highest < 8000
-
-
-@pytest.mark.release
-def test_a_contestant_that_crashes_is_no_fast_one():
-    with pytest.raises(BenchmarkError, match="wrote no translation and ended with 1"):
-        first_translation.run(["-c", "import sys; sys.exit('cannot translate')"], ["a"])
-    assert first_translation.run(["-c", "print('b')"], ["a"])[1] > 1e6

@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.trials.outcome import bleu_over_time, commits_sentence, empty_sentence, target_tokens_in
+from benchmarks.trials.outcome import bleu_over_time, target_tokens_in
 from keras_transformer.runs.run_folder import RunFolder
-from tests.support.trials import outcome
 from train.report.curves import read_curves
 
 
@@ -29,20 +28,3 @@ def test_target_tokens_are_those_of_all_steps_with_the_wait_for_their_batches():
     }
     curves = {name: np.stack([steps, values], axis=1) for name, values in metrics.items()}
     assert target_tokens_in(curves) == 100 + 100 + 200
-
-
-def test_empty_translations_are_counted():
-    outcomes = {"a": outcome(30.0, 5.0, ["x y", "", " "]), "b": outcome(30.0, 5.0, ["x", "y", "z"])}
-    assert empty_sentence(outcomes).startswith("Empty translations, of 3: a 2, b 0. ")
-    assert empty_sentence({"b": outcomes["b"]}) == ""
-
-
-def test_rows_of_several_commits_are_named():
-    found = {name: outcome(30.0, 5.0) for name in ("base", "big", "mixed", "unknown")}
-    assert commits_sentence(found) == commits_sentence({}) == ""
-    found["mixed"] = found["mixed"]._replace(commits=["c0ffee", "0123456789abcdef"])
-    found["unknown"] = found["unknown"]._replace(commits=[None])
-    assert commits_sentence(found) == (
-        "Not all rows were trained by the same code: base, big by c0ffee; mixed by c0ffee and 0123456; unknown by an "
-        "unknown commit."
-    )

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.paper import ancestors, table3
+from benchmarks.paper import table3
 from benchmarks.recipes import ablation
 from benchmarks.trials import training
 from benchmarks.trials.outcome import KEPT, Trial, machines, mark, read_outcome
-from benchmarks.trials.settings import check_settings
-from benchmarks.trials.training import TRANSLATIONS, selected, steps_in, train_all, trained
+from benchmarks.trials.training import TRANSLATIONS, selected, train_all, trained
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.runs.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
@@ -24,7 +23,6 @@ from tests.support.runs import write_config
 from tests.support.trials import forget, with_text
 from train.config.run import load_config
 from train.data.corpus import CorpusError
-from train.report.curves import read_curves
 
 TIMES = ("train/tokens_per_second", "train/seconds_in_step")
 TABLE3_CONFIG = ROOT / "configs/paper/table3.toml"
@@ -96,18 +94,6 @@ def test_what_a_trial_came_to_is_kept_without_its_run_folder(commands, tmp_path)
             read_outcome(trial, tmp_path / "kept")
 
 
-def test_steps_of_a_time_follow_from_a_short_training(commands, tmp_path):
-    trial = Trial("small", TABLE3_CONFIG, ("training.checkpoint_every=70", "training.dropout=0.3"))
-    note = tmp_path / "kept/steps.json"
-    [timed], _ = ancestors.timed([trial], 10.0, tmp_path, note)
-    assert timed.overrides == (*trial.overrides, "training.steps=1200")
-    assert steps_in(trial, 5.0, tmp_path) == 5 * 60 / 0.5 and len(commands) == 1  # measured once
-    calibration = load_config(RunFolder(tmp_path / "small_calibration").config).training
-    assert (calibration.steps, calibration.dropout) == (training.CALIBRATION_STEPS, 0.3)
-    with pytest.raises(BenchmarkError, match="small trains 12 .* after 70: give at least 1 minutes"):
-        steps_in(trial, 0.1, tmp_path)
-
-
 def test_a_run_with_other_settings_is_not_taken_for_the_trial(commands, tmp_path):
     runs, kept, config = tmp_path / "runs", tmp_path / "kept", with_text(TABLE3_CONFIG, tmp_path)
     old, new = (Trial("small", config, (f"training.steps={steps}",)) for steps in (1000, 2000))
@@ -126,45 +112,6 @@ def test_a_run_with_other_settings_is_not_taken_for_the_trial(commands, tmp_path
     assert trained(same, runs, kept).parameters == 7 and len(commands) == 2  # the same in other words
 
 
-def test_a_run_that_has_only_begun_goes_on_with_its_own_settings_alone(commands, tmp_path):
-    old, new = (Trial("small", TABLE3_CONFIG, (f"training.dropout={rate}",)) for rate in (0.1, 0.2))
-    trained(old, tmp_path, tmp_path / "kept")
-    folder = RunFolder(tmp_path / "small")
-    for path in (folder.scores, folder.path / TRANSLATIONS):
-        path.unlink()
-    forget("small", tmp_path / "kept")
-    folder.checkpoints.mkdir()
-    (folder.checkpoints / "step-00000100.npz").touch()
-    with pytest.raises(BenchmarkError, match="training.dropout was 0.1 and is 0.2"):
-        trained(new, tmp_path, tmp_path / "kept")
-    (folder.checkpoints / "step-00000100.npz").unlink()  # a run without a checkpoint begins anew
-    check_settings(folder.path, new.config, new.overrides)
-
-
-def test_micro_batches_that_were_found_by_trial_are_no_other_setting(tmp_path):
-    asked = load_config(TABLE3_CONFIG, ["training.find_micro_batches=true"])
-    folder = RunFolder(tmp_path)
-    folder.config.write_text(
-        asked.to_toml()
-        .replace("find_micro_batches = true", "find_micro_batches = false")
-        .replace("\nmicro_batches = 1", "\nmicro_batches = 4"),
-        encoding="utf-8",
-    )
-    folder.scores.touch()
-    check_settings(tmp_path, TABLE3_CONFIG, ["training.find_micro_batches=true"])
-    with pytest.raises(BenchmarkError, match="training.micro_batches was 4 and is 1"):
-        check_settings(tmp_path, TABLE3_CONFIG, [])
-
-
-@pytest.mark.parametrize("given", ['tokenizer.model="t.model"', 'training.start_from="runs/base"'])
-def test_a_row_with_a_tokenizer_that_is_given_is_taken_again(commands, tmp_path, monkeypatch, given):
-    monkeypatch.setattr("train.record.changes.check_start", lambda *arguments: None)  # there is no such run
-    trial = Trial("small", with_text(TABLE3_CONFIG, tmp_path), (given,))
-    found = train_all([trial], None, tmp_path / "runs", tmp_path / "kept")
-    assert load_config(RunFolder(tmp_path / "runs/small").config).tokenizer.vocab_size == 500
-    assert train_all([trial], None, tmp_path / "runs", tmp_path / "kept") == found and len(commands) == 2
-
-
 def test_text_that_is_not_of_files_is_refused_before_anything_is_trained(commands, tmp_path):
     trials = [Trial("small", TABLE3_CONFIG), Trial("numbers", write_config(tmp_path))]
     with pytest.raises(BenchmarkError, match=r"data\.source = 'numbers'.*\"files\""):
@@ -172,29 +119,6 @@ def test_text_that_is_not_of_files_is_refused_before_anything_is_trained(command
     with pytest.raises(ConfigError, match="no key training.no_such"):
         train_all([trials[0], Trial("wrong", TABLE3_CONFIG, ("training.no_such=1",))], None, tmp_path, tmp_path)
     assert not commands
-
-
-def test_steps_are_measured_once_and_noted_for_the_machines_that_follow(commands, tmp_path):
-    trials, note = [Trial("small", TABLE3_CONFIG), Trial("other", TABLE3_CONFIG)], tmp_path / "kept/steps.json"
-    measured, machine = ancestors.timed(trials, 1.0, tmp_path / "runs", note)
-    assert [trial.overrides for trial in measured] == [("training.steps=120",)] * 2
-    shutil.rmtree(tmp_path / "runs")
-    assert ancestors.timed(trials, 1.0, tmp_path / "runs", note) == (measured, machine) and len(commands) == 2
-    with pytest.raises(BenchmarkError, match=r"steps of 1 minutes, not of 30\. Remove .*--results and --folder"):
-        ancestors.timed(trials, 30.0, tmp_path / "runs", note)
-    for setting in ("training.dropout=0.5", "training.clip_norm=1.0"):  # clip_norm is off, and so not noted
-        other = trials[0]._replace(overrides=(setting,))
-        with pytest.raises(BenchmarkError, match=f"the steps of small with another {setting.partition('=')[0]}"):
-            ancestors.timed([other], 1.0, tmp_path / "runs", note)
-    third = trials[0]._replace(name="third")
-    with pytest.raises(BenchmarkError, match="has no steps of third, only of small, other"):
-        ancestors.timed([third], 1.0, tmp_path / "runs", note)
-
-
-def test_a_calibration_of_another_model_is_not_taken(commands, tmp_path):
-    steps_in(Trial("small", TABLE3_CONFIG), 10.0, tmp_path)
-    with pytest.raises(BenchmarkError, match="small_calibration is .*model.d_ff was 512 and is 1024"):
-        steps_in(Trial("small", TABLE3_CONFIG, ("model.d_ff=1024",)), 10.0, tmp_path)
 
 
 def test_what_training_would_refuse_is_refused_before_the_first_trial(commands, tmp_path):
@@ -241,60 +165,9 @@ def test_a_trial_with_the_same_updates_begins_after_them_if_they_are_there(comma
     assert not (tmp_path / "runs/last/checkpoints").exists()
 
 
-def test_a_copy_of_updates_that_was_stopped_is_made_again(commands, tmp_path, monkeypatch):
-    whole, last = of_selection(tmp_path)
-    trained(whole, tmp_path / "runs", tmp_path / "kept")
-    (tmp_path / "runs/whole/checkpoints").mkdir()
-    np.savez(tmp_path / "runs/whole/checkpoints/step-00000004.npz", progress=json.dumps({"seconds": 60}))
-
-    def stopped(source, path, **_):
-        shutil.copy(source / "config.toml", path.mkdir(parents=True) or path)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(shutil, "copytree", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            trained(last, tmp_path / "runs", tmp_path / "kept")
-    (tmp_path / "runs/last").mkdir()  # a training that was stopped before its first checkpoint
-    (tmp_path / "runs/last/tokenizer.model").touch()
-    trained(last, tmp_path / "runs", tmp_path / "kept")
-    assert (tmp_path / "runs/last/checkpoints/step-00000004.npz").exists()
-    assert not list((tmp_path / "runs").glob("*.part"))
-
-
-def test_updates_of_a_run_with_other_settings_are_not_copied(commands, tmp_path):
-    whole, last = of_selection(tmp_path)
-    trained(whole._replace(overrides=(*whole.overrides, "training.dropout=0.2")), tmp_path / "runs", tmp_path / "old")
-    where, message = (tmp_path / "runs", tmp_path / "kept"), r"runs/whole is .*: training\.dropout was 0\.2 and is "
-    with pytest.raises(BenchmarkError, match=message):
-        trained(last, *where)
-    with pytest.raises(BenchmarkError, match=message):  # before anything is trained
-        train_all([whole, last], "last", *where)
-    assert not (tmp_path / "runs/last").exists() and len(commands) == 2
-
-
-@pytest.mark.release
-def test_a_trial_with_the_same_updates_chooses_its_own_weights(tmp_path):
-    whole, last = of_selection(tmp_path)
-    found = train_all([whole, last], None, tmp_path / "runs", tmp_path / "kept")
-    steps = read_curves(tmp_path / "runs/last/metrics.jsonl")["train/loss"][:, 0]
-    assert list(steps) == [1, 2, 3, 4] and found["last"].steps == 4  # none of them once more
-    assert found["last"].train_seconds == found["whole"].train_seconds
-    with np.load(tmp_path / "runs/whole/checkpoints/step-00000004.npz") as before:
-        with np.load(tmp_path / "runs/last/checkpoints/step-00000004.npz") as after:
-            assert all((before[name] == after[name]).all() for name in before.files)
-    report = (tmp_path / "runs/last/report.md").read_text(encoding="utf-8")
-    assert "the average of" not in report and "the average of" in (tmp_path / "runs/whole/report.md").read_text()
-
-
 @pytest.mark.parametrize("module", [table3, ablation])
 def test_a_trial_that_there_is_not_is_one_sentence(module, tmp_path):
     options = ["--only", "no_such_row", "--folder", tmp_path / "runs", "--results", tmp_path]
     assert_one_sentence(
         invoke(module.app, TABLE3_CONFIG, *options), "no_such_row", "base" if module is table3 else "whole"
     )
-
-
-def test_a_recipe_with_a_cool_down_can_be_calibrated(commands, tmp_path):
-    trial = Trial("small", TABLE3_CONFIG, ("training.cooldown_steps=500",))
-    assert steps_in(trial, 5.0, tmp_path) == 5 * 60 / 0.5

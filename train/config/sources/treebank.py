@@ -50,7 +50,6 @@ class TreebankData(DataSection):
     seed: int = pydantic.Field(1, ge=0)
     shards: Literal[1] = 1
     placeholders: Literal[0] = 0
-    terms: Literal[0] = 0
     clean: None = None  # its rules are about translations
 
     @pydantic.field_validator("train_sections", "validation_sections", "test_sections")
