@@ -25,6 +25,7 @@ from keras_transformer.search.state import (
 
 ROOM = 8  # positions that a search of static shapes makes room for at first
 STRETCH = 4  # steps after which a search of other shapes looks for sentences that have ended
+LONGER_THAN_ANY = 10**9  # more steps than any search takes
 
 
 def beam_search(
@@ -138,13 +139,14 @@ def search_while_any_is_left(advance: Callable, state: BeamState, max_length) ->
     """Search with shapes that change: a sentence leaves soon after its search has ended."""
     all_rows, state = of_changing_shapes(state)
     results = state.finished  # of all sentences, as long as the longest output so far
+    stretch = ops.where(ops.shape(all_rows)[0] == 1, LONGER_THAN_ANY, STRETCH)  # of one sentence none leaves before it
 
     def is_any_left(rows, results, *state):
         return ops.any(is_searching(BeamState(*state)))
 
     def some_steps(rows, results, *state):
         state = BeamState(*state)
-        last, enough = state.position + STRETCH, ops.shape(rows)[0] * 7 // 8
+        last, enough = state.position + stretch, ops.shape(rows)[0] * 7 // 8
 
         def are_most_left(*state):
             state = BeamState(*state)
