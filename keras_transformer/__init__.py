@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.config import PRESETS, TransformerConfig, preset
     from keras_transformer.ground.errors import ConfigError, UserError
     from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
-    from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock, PostNormResidual, PreNormResidual
+    from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock
     from keras_transformer.layers.convolution import SegmentConvolution
     from keras_transformer.layers.dropout import Dropout
     from keras_transformer.layers.embedding import (
@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     )
     from keras_transformer.layers.feed_forward import FeedForward
     from keras_transformer.layers.masking import CausalSegmentMask, PositionsInSegment, SegmentMask
+    from keras_transformer.layers.normalization import PostNormResidual, PreNormResidual
     from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
     from keras_transformer.layers.ssru import SSRU, SSRUDecoderBlock
     from keras_transformer.layers.sublayer_block import SublayerBlock
@@ -73,12 +74,13 @@ NAMES_OF = {
     "runs.inference": ("Inference",),
     "runs.kinds": ("with_attention",),
     "layers.attention": ("MultiHeadAttention", "scaled_dot_product_attention"),
-    "layers.blocks": ("DecoderBlock", "EncoderBlock", "PostNormResidual", "PreNormResidual"),
+    "layers.blocks": ("DecoderBlock", "EncoderBlock"),
     "layers.convolution": ("SegmentConvolution",),
     "layers.dropout": ("Dropout",),
     "layers.embedding": ("LearnedPositions", "SinusoidalPositions", "TokenEmbedding", "sinusoidal_encoding"),
     "layers.feed_forward": ("FeedForward",),
     "layers.masking": ("CausalSegmentMask", "PositionsInSegment", "SegmentMask"),
+    "layers.normalization": ("PostNormResidual", "PreNormResidual"),
     "layers.restricted_attention": ("RestrictedSelfAttention",),
     "layers.ssru": ("SSRU", "SSRUDecoderBlock"),
     "layers.sublayer_block": ("SublayerBlock",),

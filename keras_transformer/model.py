@@ -3,11 +3,12 @@
 import keras
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.layers.blocks import AttentionBlock, Block, DecoderBlock, EncoderBlock
+from keras_transformer.layers.blocks import Block, DecoderBlock, EncoderBlock
 from keras_transformer.layers.convolution import SegmentConvolution
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.layers.embedding import LearnedPositions, SinusoidalPositions, TokenEmbedding
+from keras_transformer.layers.embedding import POSITIONS, TokenEmbedding
 from keras_transformer.layers.masking import CausalSegmentMask, PositionsInSegment, SegmentMask
+from keras_transformer.layers.normalization import NORMS, last_norm
 from keras_transformer.layers.recurrent import Recurrent
 from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
 from keras_transformer.layers.ssru import SSRUDecoderBlock
@@ -59,15 +60,15 @@ def connect(config: TransformerConfig, dtype: keras.DTypePolicy) -> tuple:
     for number in range(1, config.encoder_layers + 1):
         encode = encoder_block(number, config, dtype)
         states = states_of(encode(states, mask_or_segments))
-    memory = final_norm_if_pre(states, "encoder_norm", config, dtype)
+    memory = normalised_at_end(states, "encoder_norm", config, dtype)
 
     before = what_comes_before(config, target_segments)
     memory_mask = SegmentMask(name="memory_mask")(target_segments, source_segments)
     states = embed_with_positions(target_embedding, inputs["target_ids"], target_segments, "target", config, dtype)
     for number in range(1, config.decoder_layers + 1):
-        decode = block(DECODER_BLOCKS[config.decoder_layer], f"decoder_block_{number}", config, dtype)
+        decode = block(DECODER_BLOCKS[config.decoder_layer], f"decoder_block_{number}", config, dtype=dtype)
         states = states_of(decode(states, memory, before, memory_mask))
-    states = final_norm_if_pre(states, "decoder_norm", config, dtype)
+    states = normalised_at_end(states, "decoder_norm", config, dtype)
     return inputs, logits_layer(states, reverse=True)
 
 
@@ -92,9 +93,8 @@ def encoder_block(number: int, config: TransformerConfig, dtype: keras.DTypePoli
     """Block `number` of the encoder, the first is 1, with the sublayer that `config.encoder_layer` names."""
     name = f"encoder_block_{number}"
     if config.encoder_layer == "self_attention":
-        return block(EncoderBlock, name, config, dtype)
-    sublayer = encoder_sublayer(number, config, dtype)
-    return SublayerBlock(sublayer, **block_arguments(config), dtype=dtype, name=name)
+        return block(EncoderBlock, name, config, dtype=dtype)
+    return block(SublayerBlock, name, config, dtype=dtype, sublayer=encoder_sublayer(number, config, dtype))
 
 
 def encoder_sublayer(number: int, config: TransformerConfig, dtype: keras.DTypePolicy) -> keras.layers.Layer:
@@ -123,24 +123,9 @@ def states_of(outputs):
     return keras.tree.flatten(outputs)[0]
 
 
-def block(
-    block_class: type[AttentionBlock], name: str, config: TransformerConfig, dtype: keras.DTypePolicy
-) -> AttentionBlock:
-    """A block with attention of this configuration."""
-    return block_class(
-        num_heads=config.num_heads,
-        key_dim=config.d_k,
-        value_dim=config.d_v,
-        attention_bias=config.attention_bias,
-        **block_arguments(config),
-        dtype=dtype,
-        name=name,
-    )
-
-
-def block_arguments(config: TransformerConfig) -> dict:
-    """The arguments that every kind of block has, under the names that the configuration has for them."""
-    return {name: getattr(config, name) for name in ("d_ff", "activation", "dropout", "norm", "norm_epsilon")}
+def block(block_class: type[Block], name: str, config: TransformerConfig, **kwargs) -> Block:
+    """A block of this configuration, made with other arguments of its class."""
+    return block_class(**block_class.config_class.values_of(config), name=name, **kwargs)
 
 
 def embedding_layers(
@@ -172,19 +157,16 @@ def embed_with_positions(
     `side` is "source" or "target". Shapes: ids and segments int (B, L) -> (B, L, d_model).
     """
     position_numbers = PositionsInSegment(name=f"{side}_position_numbers")(segments)
-    if config.positions == "learned":
-        positions = LearnedPositions(config.max_positions, dtype=dtype, name=f"{side}_positions")
-    else:
-        positions = SinusoidalPositions(config.sinusoids, dtype=dtype, name=f"{side}_positions")
+    positions_class, field = POSITIONS[config.positions]
+    positions = positions_class(getattr(config, field), dtype=dtype, name=f"{side}_positions")
     states = positions(embedding(ids), position_numbers)
     return Dropout(config.dropout, dtype=dtype, name=f"{side}_dropout")(states)
 
 
-def final_norm_if_pre(states, name: str, config: TransformerConfig, dtype: keras.DTypePolicy):
+def normalised_at_end(states, name: str, config: TransformerConfig, dtype: keras.DTypePolicy):
     """Pre-norm blocks only add to `states`, so their sum is normalised once at the end. Post-norm needs nothing."""
-    if config.norm == "post":
-        return states
-    return keras.layers.LayerNormalization(epsilon=config.norm_epsilon, dtype=dtype, name=name)(states)
+    norm = last_norm(config.norm, config.norm_epsilon, dtype=dtype, name=name)
+    return states if norm is None else norm(states)
 
 
 def encoder(transformer: Transformer) -> keras.Model:
@@ -195,7 +177,7 @@ def encoder(transformer: Transformer) -> keras.Model:
     if not hasattr(transformer, "transformer_config"):
         raise TypeError(f"encoder needs a Transformer. Received: {transformer!r}")
     config = transformer.transformer_config
-    if config.norm == "pre":
+    if NORMS[config.norm].leaves_sum:
         memory = transformer.get_layer("encoder_norm").output
     else:
         memory = states_of(transformer.get_layer(f"encoder_block_{config.encoder_layers}").output)

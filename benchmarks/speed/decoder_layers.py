@@ -82,13 +82,15 @@ def training(config: TransformerConfig, folder: pathlib.Path) -> dict[str, tuple
     from benchmarks.speed.contestants.ours import packed_batches, repeated, trainer
     from benchmarks.speed.contestants.workload import Workload
     from train.config.training import TrainingConfig
-    from train.step.build import build, compiled
+    from train.run import build
+    from train.step.training_model import compiled
     from train.workers.strategy import choose_strategy
+    from train.workers.workers import Workers
 
     workload, strategy, works = Workload(config, rows=48, length=64), choose_strategy(), {}
     for name, xla in (("step with XLA", True), ("step without XLA", False)):
         how = TrainingConfig(tokens_per_batch=workload.tokens, row_length=64, xla=xla)
-        model = compiled(build(config, how, strategy), how, strategy)
+        model = compiled(build(config, how, Workers(strategy)), how, strategy)
         run = trainer(model, repeated(packed_batches(workload).batch(0)))
         works[name] = functools.partial(run, STEPS), STEPS
     return works

@@ -11,7 +11,6 @@ import keras
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.tokens import EOS
-from keras_transformer.model import Transformer
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.scores import length_penalty
@@ -19,6 +18,7 @@ from keras_transformer.shortlist.shortlist import Shortlist
 from keras_transformer.translation.translator import Translator
 
 from ..certificate.agreement import ScoreComparison
+from ..expressible import expressible
 from ..versions import ExportError
 from .readme import SHORTLIST, readme
 
@@ -48,13 +48,9 @@ def write_model(
     `quantization` is one of CTranslate2's, such as "int8"; None means float32.
     Raises ExportError for a model that CTranslate2 cannot express.
     """
-    from .spec import model_spec
+    from .spec import HAS, model_spec
 
-    if not isinstance(transformer, Transformer):
-        raise ExportError(
-            f"The model is of the kind {transformer.model_config.kind!r}; CTranslate2 has Transformers only. Export it "
-            "with --format saved_model."
-        )
+    expressible(transformer.model_config, "CTranslate2", HAS)
     spec = model_spec(transformer, tokenizer)
     spec.optimize(quantization=quantization)
     spec.save(str(folder))
@@ -81,7 +77,7 @@ def write_readme(folder: pathlib.Path, name: str, translator: Translator, config
 
     from .spec import SINUSOIDS
 
-    positions = SINUSOIDS if config.positions == "sinusoidal" else config.max_positions
+    positions = config.position_limit or SINUSOIDS
     models = list(translator.tokenizer.sentencepiece_models)
     text = readme(name, ctranslate2.__version__, models, translator.options, translator.max_source_tokens, positions)
     if (folder / VOCABULARY_MAP).exists():

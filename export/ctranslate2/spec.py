@@ -12,12 +12,11 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.tokens import BOS, EOS, UNK
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.blocks import AttentionBlock
-from keras_transformer.layers.embedding import sinusoidal_encoding
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.model import Transformer
 from keras_transformer.pieces.tokenizer import Tokenizer
 
-from ..versions import ExportError
+from ..expressible import SIZES
 
 SINUSOIDS = 2048  # positions in the table; CTranslate2 reads 1,024 source tokens and writes 256, unless told otherwise
 ACTIVATIONS = {
@@ -28,21 +27,20 @@ ACTIVATIONS = {
     "tanh": common_spec.Activation.Tanh,
     "sigmoid": common_spec.Activation.Sigmoid,
 }
+HAS = SIZES | {
+    "activation": tuple(ACTIVATIONS),
+    "norm": ("post", "pre"),
+    "positions": ("sinusoidal", "learned"),
+    "sinusoids": ("paper", "tensor2tensor"),
+}
 
 
 def model_spec(transformer: Transformer, tokenizer: Tokenizer) -> transformer_spec.TransformerSpec:
     """Return a CTranslate2 model with these weights and this vocabulary, ready for `optimize` and `save`.
 
-    Raises ExportError for a model that CTranslate2 cannot express.
+    The model must be one that HAS has.
     """
     config = transformer.transformer_config
-    if config.activation not in ACTIVATIONS:
-        raise ExportError(
-            f"model.json has the activation {config.activation!r}; CTranslate2 has {', '.join(ACTIVATIONS)}."
-        )
-    for name in ("encoder_layer", "decoder_layer"):
-        if (layer := getattr(config, name)) != "self_attention":
-            raise ExportError(f"model.json has the {name} {layer!r}; CTranslate2 has self_attention alone.")
     spec = empty_spec(config)
     fill_embeddings(spec, transformer)
     for number, layer in enumerate(spec.encoder.layer, start=1):
@@ -89,11 +87,8 @@ def fill_embeddings(spec: transformer_spec.TransformerSpec, transformer: Transfo
     if config.logits_bias:
         spec.decoder.projection.bias = array(transformer.get_layer(names[-1]).bias)
     for side, stack in (("source", spec.encoder), ("target", spec.decoder)):
-        if config.positions == "learned":
-            table = transformer.get_layer(f"{side}_positions").table
-        else:
-            table = sinusoidal_encoding(np.arange(SINUSOIDS), config.d_model, config.sinusoids)
-        stack.position_encodings.encodings = array(table)
+        positions = transformer.get_layer(f"{side}_positions")
+        stack.position_encodings.encodings = array(positions.encodings(SINUSOIDS, config.d_model))
 
 
 def fill_block(

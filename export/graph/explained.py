@@ -18,8 +18,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from keras_transformer.ground.tokens import PAD
-from keras_transformer.search.options import SearchOptions
-from keras_transformer.search.short_vocabulary import ShortlistTable
+from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.step import IncrementalDecoder
 from keras_transformer.search.trace import traced_search
 from keras_transformer.translation.forced import ATTENTIONS, ForcedDecoder
@@ -37,19 +36,13 @@ def no_explanation() -> dict:
 
 
 def explained_line(
-    decoder: IncrementalDecoder,
-    forced: ForcedDecoder,
-    pieces_of: Callable,
-    source_ids,
-    options: SearchOptions,
-    rules: dict,
-    shortlist: ShortlistTable | None = None,
+    decoder: IncrementalDecoder, forced: ForcedDecoder, pieces_of: Callable, source_ids, plan: SearchPlan
 ) -> dict:
     """Return the answer to one line.
 
-    `pieces_of`: int32 (B, L) -> string (B, L). Shapes: source_ids int32 (1, S), the values of `rules` (1, ...).
+    `pieces_of`: int32 (B, L) -> string (B, L). Shapes: source_ids int32 (1, S), the rules of the plan (1, ...).
     """
-    hypotheses, tree = traced_search(decoder, source_ids, options, rules, shortlist)
+    hypotheses, tree = traced_search(decoder, source_ids, plan)
     best = tf.boolean_mask(hypotheses.ids[0, 0], hypotheses.ids[0, 0] != PAD)[tf.newaxis]  # (1, T)
     forced_best = forced(source_ids, best)
     answer = {"heads": tf.constant(decoder.config.num_heads), "is_cut": hypotheses.is_cut[0, 0]}

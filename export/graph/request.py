@@ -17,7 +17,7 @@ class Input(NamedTuple):
     dtype: tf.DType
     lowest: float
     highest: float
-    rule: str  # its name in `keras_transformer/search/rules/table.py`
+    rule: str  # its name among the arrays of `keras_transformer/search/rules/table.py`
     help: str
     group: str  # on the page
 

@@ -11,7 +11,9 @@ from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.runs.confidence import Calibration
 from keras_transformer.search.options import SearchOptions, check_coverage
+from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.rules.placeholders import rule_of_placeholders
+from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.search.scores import length_penalty as length_penalty_of
 from keras_transformer.search.search import search, search_with_phrases
@@ -80,6 +82,7 @@ class ServedGraph(tf.Module):
         self._confidences = Confidences(calibration, options)
         table = table_for(options, shortlist, tokenizer)
         self._table = table and ShortlistTable(*(tf.Variable(part, False) for part in table[:2]))  # saved once
+        self._plan = SearchPlan(options, shortlist=self._table)
         self._decoder, self._prepared = prepared_decoder(transformer, options, self._table)
         self.alignment_layer = checked_layer(alignment_layer, transformer.model_config.memory_attentions)
         self._forced = ForcedDecoder(transformer)
@@ -111,8 +114,8 @@ class ServedGraph(tf.Module):
 
         def run(indices) -> dict:
             source_ids = padded(tf.gather(ids, indices))
-            rules = self._placeholders(source_ids)
-            hypotheses = search(self._decoder, source_ids, self.options, rules=rules, shortlist=self._table)
+            plan = self._plan.replace(rules=Rules.of(self._placeholders(source_ids)))
+            hypotheses = search(self._decoder, source_ids, plan)
             best = hypotheses.scores[:, 0]
             with tf.control_dependencies(
                 [tf.debugging.Assert(tf.reduce_all(best > NEVER / 2), [f"A line {NAN_PROBABILITIES}"])]
@@ -161,7 +164,7 @@ class ServedGraph(tf.Module):
             def search_rows(rows, sequences) -> Found:
                 of_rows, slice_ids = rules.of(tf.gather(indices, rows)), tf.gather(source_ids, rows)
                 of_rows |= self._placeholders(slice_ids) | {"forbidden": sequences}
-                found = search_with_phrases(self._decoder, slice_ids, self.options, of_rows, shortlist=self._table)
+                found = search_with_phrases(self._decoder, slice_ids, self._plan.replace(rules=Rules.of(of_rows)))
                 return found_in(found, of_rows["n_best"], tf.gather(allowed, tf.gather(indices, rows)), decode)
 
             found = search_without(search_rows, tf.gather(forbidden, indices), decode, self.options.beam_size)
@@ -195,11 +198,12 @@ class ServedGraph(tf.Module):
 
         def explain_line(line) -> dict:
             source_ids = padded(ids[line : line + 1])
-            line_rules = rules.of(line[tf.newaxis]) | self._placeholders(source_ids)
+            line_rules = Rules.of(rules.of(line[tf.newaxis]) | self._placeholders(source_ids))
+            plan = self._plan.replace(rules=line_rules)
             parts = self._decoder, self._forced, self.pieces_of
             return tf.cond(
                 tf.size(ids[line]) > 0,
-                lambda: explained_line(*parts, source_ids, self.options, line_rules, self._table),
+                lambda: explained_line(*parts, source_ids, plan),
                 no_explanation,
             )
 

@@ -11,38 +11,27 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_transformer.config import TransformerConfig
 from keras_transformer.layers.embedding import sinusoidal_encoding
+from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.models.imported.names import as_huggingface, order_of_channels, weights_of
 
+from ..expressible import SIZES, expressible, refuse
 from ..versions import ExportError
 
 POSITIONS = 1024  # rows in the table of positions: MarianMTModel reads and writes no longer texts
 EPSILON = 1e-5  # of every LayerNorm in MarianMTModel, which has no setting for it
-HAS = {"norm": "post", "positions": "sinusoidal", "encoder_layer": "self_attention", "decoder_layer": "self_attention"}
-ACTIVATIONS = ("relu", "gelu", "silu", "swish")
+HAS = SIZES | {"activation": ("relu", "gelu", "silu", "swish"), "sinusoids": ("paper", "tensor2tensor")}
+RUNTIME = "Hugging Face's MarianMTModel"
 
 
-def refuse_other_models(model: keras.Model) -> None:
+def refuse_other_models(config: BaseModelConfig) -> None:
     """Raise ExportError, which names the field of model.json, for a model that MarianMTModel cannot express."""
-    config = model.model_config
-    if not isinstance(config, TransformerConfig):
-        refuse("kind", config.kind, "transformer")
-    for field, value in HAS.items():
-        if getattr(config, field) != value:
-            refuse(field, getattr(config, field), value)
-    for field, width in (("key_dim", config.d_k), ("value_dim", config.d_v)):
-        if width * config.num_heads != config.d_model:
-            refuse(field, width, f"d_model / num_heads, {config.d_model} / {config.num_heads},")
-    if config.activation not in ACTIVATIONS:
-        refuse("activation", config.activation, ", ".join(ACTIVATIONS))
-
-
-def refuse(field: str, value: object, expected: str) -> None:
-    raise ExportError(
-        f"model.json has the {field} {value!r}; Hugging Face's MarianMTModel has {expected} alone. Export it with "
-        "--format saved_model."
-    )
+    shape = expressible(config, RUNTIME, HAS)
+    if shape.norm_epsilon > 10 * EPSILON:  # by less, as by the default 1e-6, a score differs by about 1e-4
+        refuse("norm_epsilon", shape.norm_epsilon, RUNTIME, str(EPSILON))
+    for field, width in (("key_dim", shape.d_k), ("value_dim", shape.d_v)):
+        if width * shape.num_heads != shape.d_model:
+            refuse(field, width, RUNTIME, f"d_model / num_heads, {shape.d_model} / {shape.num_heads},")
 
 
 def arrays_of(model: keras.Model) -> dict[str, np.ndarray]:

@@ -14,7 +14,9 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from keras_transformer.runs.kinds import joint_decoder
 from keras_transformer.runs.lite_folder import Room
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.rules.placeholders import rule_of_placeholders
+from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.scores import NEVER, UNFINISHED
 from keras_transformer.search.search import search
 from keras_transformer.search.short_vocabulary import ShortlistTable
@@ -127,8 +129,8 @@ def search_outputs(
     n_best,
 ) -> dict[str, Any]:
     """Return the outputs of a signature: see `lite_model`."""
-    rules = {"n_best": n_best} | rule_of_placeholders(placeholders, source_ids)
-    ids, scores, is_cut = search(decoder, source_ids, options, True, rules, positions, shortlist)
+    rules = Rules.of({"n_best": n_best} | rule_of_placeholders(placeholders, source_ids))
+    ids, scores, is_cut = search(decoder, source_ids, SearchPlan(options, rules, shortlist, positions, True))
     is_done = scores[:, 0] != UNFINISHED
     return {
         "ids": ids,

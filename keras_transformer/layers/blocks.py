@@ -1,95 +1,73 @@
-"""Residual connections and the two kinds of block (Vaswani et al. 2017, section 3.1 and figure 1)."""
+"""The two kinds of block (Vaswani et al. 2017, section 3.1 and figure 1)."""
+
+import dataclasses
+from typing import Any
 
 import keras
 from keras import ops
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.composite import CompositeLayer
-from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.normalization import NORMS, Residual
 from keras_transformer.masks import causal_mask, mask_of
 
 
-class Residual(CompositeLayer):
-    """What surrounds a sublayer, the box "Add & Norm" of figure 1: residual sum, LayerNorm and dropout.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BlockConfig:
+    """What decides the parts that every kind of block has. The names are those of TransformerConfig."""
 
-        output = sublayer(residual.sublayer_input(states))        states = residual.add_and_norm(states, output)
+    d_ff: int  # width of the feed-forward network's inner layer
+    activation: str = "relu"  # of the feed-forward network, see FeedForward
+    dropout: float = 0.0  # P_drop, on the output of every sublayer
+    norm: str = "post"  # one of NORMS
+    norm_epsilon: float = 1e-6
 
-    Dropout is applied to the output of the sublayer, before the sum (section 5.4). Every shape is (B, L, d_model).
+    @classmethod
+    def names(cls) -> set[str]:
+        """Return the names of the fields."""
+        return {field.name for field in dataclasses.fields(cls)}
 
-    Args:
-        dropout: P_drop.
-        epsilon: added to the variance in LayerNorm.
-    """
-
-    def __init__(self, dropout: float = 0.0, epsilon: float = 1e-6, **kwargs):
-        super().__init__(**kwargs)
-        self.dropout_rate = dropout
-        self.epsilon = epsilon
-        self.norm = keras.layers.LayerNormalization(epsilon=epsilon, name="norm", **self.for_parts())
-        self.dropout = Dropout(dropout, **self.for_parts())
-
-    def build(self, input_shape: tuple):
-        self.norm.build(input_shape)
-
-    def get_config(self) -> dict:
-        return {**super().get_config(), "dropout": self.dropout_rate, "epsilon": self.epsilon}
+    @classmethod
+    def values_of(cls, config: TransformerConfig) -> dict[str, Any]:
+        """Return what the fields have in the blocks of a Transformer."""
+        widths = {"key_dim": config.d_k, "value_dim": config.d_v}
+        return {name: widths.get(name, getattr(config, name)) for name in cls.names()}
 
 
-@keras.saving.register_keras_serializable("keras_transformer")
-class PostNormResidual(Residual):
-    """LayerNorm(x + Dropout(Sublayer(x))), as in the paper (section 3.1)."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AttentionBlockConfig(BlockConfig):
+    """That of a block with attention."""
 
-    def sublayer_input(self, states):
-        return states
-
-    def add_and_norm(self, states, output):
-        return self.norm(states + self.dropout(output))
-
-
-@keras.saving.register_keras_serializable("keras_transformer")
-class PreNormResidual(Residual):
-    """x + Dropout(Sublayer(LayerNorm(x))) (Xiong et al. 2020).
-
-    It trains without warm-up. A stack of such blocks needs one more LayerNorm at its end.
-    """
-
-    def sublayer_input(self, states):
-        return self.norm(states)
-
-    def add_and_norm(self, states, output):
-        """Only adds: the norm was applied to the sublayer's input."""
-        return states + self.dropout(output)
-
-
-RESIDUALS = {"post": PostNormResidual, "pre": PreNormResidual}
+    num_heads: int  # h
+    key_dim: int  # d_k
+    value_dim: int | None = None  # d_v; None: d_k
+    attention_bias: bool = False
 
 
 class Block(CompositeLayer):
-    """What every kind of block ends with: the feed-forward network and its residual. See EncoderBlock."""
+    """What every kind of block ends with: the feed-forward network and its residual.
 
-    def __init__(
-        self,
-        d_ff: int,
-        activation: str = "relu",
-        dropout: float = 0.0,
-        norm: str = "post",
-        norm_epsilon: float = 1e-6,
-        **kwargs,
-    ):
+    Its keyword arguments are the fields of its configuration, and those of a layer. See EncoderBlock.
+    """
+
+    config_class: type[BlockConfig] = BlockConfig
+
+    def __init__(self, **kwargs):
+        fields = {name: kwargs.pop(name) for name in self.config_class.names() & kwargs.keys()}
         super().__init__(**kwargs)
-        if norm not in RESIDUALS:
-            raise ValueError(f"norm must be one of {tuple(RESIDUALS)}. Received: norm={norm!r}")
-        self.d_ff = d_ff
-        self.activation = activation
-        self.dropout = dropout
-        self.norm = norm
-        self.norm_epsilon = norm_epsilon
-        self.feed_forward = FeedForward(d_ff, activation, name="feed_forward", **self.for_parts())
+        self.config = self.config_class(**fields)
+        if self.config.norm not in NORMS:
+            raise ValueError(f"norm must be one of {tuple(NORMS)}. Received: norm={self.config.norm!r}")
+        self.feed_forward = FeedForward(
+            self.config.d_ff, self.config.activation, name="feed_forward", **self.for_parts()
+        )
         self.feed_forward_residual = self._residual("feed_forward_residual")
 
     def _residual(self, name: str) -> Residual:
-        return RESIDUALS[self.norm](self.dropout, self.norm_epsilon, name=name, **self.for_parts())
+        residual = NORMS[self.config.norm]
+        return residual(self.config.dropout, self.config.norm_epsilon, name=name, **self.for_parts())
 
     def feed(self, states):
         """The feed-forward sublayer. (B, L, d_model) -> (B, L, d_model)"""
@@ -102,14 +80,7 @@ class Block(CompositeLayer):
         return previous_mask if is_of_positions else mask_of(states)
 
     def get_config(self) -> dict:
-        return {
-            **super().get_config(),
-            "d_ff": self.d_ff,
-            "activation": self.activation,
-            "dropout": self.dropout,
-            "norm": self.norm,
-            "norm_epsilon": self.norm_epsilon,
-        }
+        return {**super().get_config(), **dataclasses.asdict(self.config)}
 
 
 class AttentionBlock(Block):
@@ -120,37 +91,17 @@ class AttentionBlock(Block):
     """
 
     attentions: tuple[str, ...] = ("self_attention",)
+    config_class = AttentionBlockConfig
+    config: AttentionBlockConfig
 
-    def __init__(
-        self,
-        num_heads: int,
-        key_dim: int,
-        d_ff: int,
-        value_dim: int | None = None,
-        *,
-        attention_bias: bool = False,
-        **kwargs,
-    ):
-        super().__init__(d_ff, **kwargs)
-        self.num_heads = num_heads
-        self.key_dim = key_dim
-        self.value_dim = value_dim
-        self.attention_bias = attention_bias
+    def __init__(self, num_heads: int, key_dim: int, d_ff: int, value_dim: int | None = None, **kwargs):
+        super().__init__(num_heads=num_heads, key_dim=key_dim, d_ff=d_ff, value_dim=value_dim, **kwargs)
         for attention in self.attentions:
             layer = MultiHeadAttention(
-                num_heads, key_dim, value_dim, attention_bias, name=attention, **self.for_parts()
+                num_heads, key_dim, value_dim, self.config.attention_bias, name=attention, **self.for_parts()
             )
             setattr(self, attention, layer)
             setattr(self, f"{attention}_residual", self._residual(f"{attention}_residual"))
-
-    def get_config(self) -> dict:
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "value_dim": self.value_dim,
-            "attention_bias": self.attention_bias,
-        }
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

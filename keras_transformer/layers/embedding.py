@@ -185,6 +185,10 @@ class SinusoidalPositions(keras.layers.Layer):
     def compute_output_shape(self, embedded_shape: tuple, positions_shape: tuple | None = None) -> tuple:
         return embedded_shape
 
+    def encodings(self, positions: int, d_model: int):
+        """Return what is added at the first positions: (positions, d_model)."""
+        return sinusoidal_encoding(ops.arange(positions), d_model, self.sinusoids)
+
     def get_config(self) -> dict:
         return {**super().get_config(), "sinusoids": self.sinusoids}
 
@@ -222,5 +226,13 @@ class LearnedPositions(keras.layers.Layer):
     def compute_output_shape(self, embedded_shape: tuple, positions_shape: tuple | None = None) -> tuple:
         return embedded_shape
 
+    def encodings(self, positions: int, d_model: int):
+        """Return what is added at each of the positions that have a vector: (max_positions, d_model)."""
+        return ops.convert_to_tensor(self.table)
+
     def get_config(self) -> dict:
         return {**super().get_config(), "max_positions": self.max_positions}
+
+
+# By `config.POSITIONS`: the layer, and the field of the configuration that it is made with.
+POSITIONS = {"sinusoidal": (SinusoidalPositions, "sinusoids"), "learned": (LearnedPositions, "max_positions")}

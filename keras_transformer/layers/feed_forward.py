@@ -16,7 +16,7 @@ def swish(states):
     return states * ops.sigmoid(states)
 
 
-PLAIN = {"swish": swish, "silu": swish}  # in place of Keras' activations
+ACTIVATIONS = {"swish": swish, "silu": swish}  # in place of Keras' own; all others are Keras' of that name
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -37,7 +37,7 @@ class FeedForward(CompositeLayer):
         self.supports_masking = True
 
     def build(self, input_shape: tuple):
-        activation = PLAIN.get(self.activation, self.activation)
+        activation = ACTIVATIONS.get(self.activation, self.activation)
         self.inner = keras.layers.Dense(self.d_ff, activation=activation, name="inner", **self.for_parts())
         self.inner.build(input_shape)
         self.outer = keras.layers.Dense(input_shape[-1], name="outer", **self.for_parts())

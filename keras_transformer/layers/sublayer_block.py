@@ -22,7 +22,7 @@ class SublayerBlock(Block):
     """
 
     def __init__(self, sublayer: keras.layers.Layer | dict, d_ff: int, **kwargs):
-        super().__init__(d_ff, **kwargs)
+        super().__init__(d_ff=d_ff, **kwargs)
         self.sublayer = keras.saving.deserialize_keras_object(sublayer) if isinstance(sublayer, dict) else sublayer
         if not self.trainable:
             self.sublayer.trainable = False

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 
 from keras_transformer.ground.errors import ConfigError
+from keras_transformer.pieces.scripts import UNSPACED_CHARACTER
 
 log = logging.getLogger("keras_transformer")
 
@@ -19,11 +20,6 @@ SCRIPTS = dict.fromkeys("hans hant hani".split(), CHINESE) | dict.fromkeys(
     "jpan hira kana hrkt thai laoo khmr mymr tibt lana".split(), CHARACTERS
 )
 JAPANESE = ("ja", "jpn")  # by characters, in any script but Latin
-# Thai and Lao, Tibetan, Myanmar, Khmer, kana, Han
-UNSPACED_CHARACTER = re.compile(
-    "[\u0e01-\u0e4e\u0e81-\u0ecd\u0f40-\u0fbc\u1000-\u109f\u1780-\u17d3\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uf900-\ufaff\U00020000-\U0003ffff]"
-)
 # Codes of ISO 639-3, and those of 639-2 and of its individual languages that data sets use, by the code of ISO 639-1.
 LONG_CODES = """
 aa:aar ab:abk ae:ave af:afr ak:aka am:amh an:arg ar:ara,arb as:asm av:ava ay:aym az:aze,azj ba:bak be:bel bg:bul bi:bis

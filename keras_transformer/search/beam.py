@@ -1,6 +1,6 @@
 """Beam search with length and coverage penalty (Vaswani et al. 2017, section 6.1; Wu et al. 2016, section 7)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from keras import ops
 
@@ -8,14 +8,15 @@ from keras_transformer.ground.tokens import BOS, EOS, PAD
 from keras_transformer.layers.gather import at_columns, rows_at
 from keras_transformer.search.continuations import best_continuations
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.search.rules.table import OF_ALL, is_cut_now, is_drawing
+from keras_transformer.search.plan import SearchPlan
+from keras_transformer.search.rules.drawing import Drawing
+from keras_transformer.search.rules.table import LIMITS, Rules, is_cut_now
 from keras_transformer.search.scores import NEVER, UNFINISHED, length_penalty
 from keras_transformer.search.state import (
     BeamState,
     Candidates,
     DecoderState,
     Hypotheses,
-    Rules,
     coverage_of,
     gather_hypotheses,
     gather_sentences,
@@ -28,15 +29,7 @@ STRETCH = 4  # steps after which a search of other shapes looks for sentences th
 LONGER_THAN_ANY = 10**9  # more steps than any search takes
 
 
-def beam_search(
-    step: Callable,
-    decoder: DecoderState,
-    rules: Rules,
-    max_length,
-    options: SearchOptions,
-    static_shapes: bool,
-    positions: Sequence[int] = (),
-) -> Hypotheses:
+def beam_search(step: Callable, decoder: DecoderState, rules: Rules, max_length, plan: SearchPlan) -> Hypotheses:
     """Find the outputs y of each source x with the highest scores.
 
         score(x, y) = log P(y | x) / ((5 + |y|) / 6)^alpha + beta log_coverage(x, y)        |y| counts EOS
@@ -56,29 +49,25 @@ def beam_search(
         step: function of DecoderState, tokens int (B, K), position int () -> logits (B * K, V), DecoderState; row
             b * K + k of the logits belongs to hypothesis k of sentence b.
         decoder: the state before the first step, without room. It counts attention if beta is above 0.
-        rules: per-sentence settings (rules.py); they override `options`. `limits` is always there, from 1 to
-            max_length.
+        rules: in place of those of the plan. `limits` is always there, from 1 to max_length.
         max_length: L, an int; an int tensor if shapes may change.
-        options: how to search; K is options.beam_size.
-        static_shapes: no shape changes from step to step, as XLA and JAX need it. The search then runs in loops whose
-            room doubles from one to the next, and no sentence leaves.
-        positions: with static shapes, search in loops with room for so many positions, rising, the last one at most L.
-            Every score of a sentence whose search has not ended by then is UNFINISHED. A sentence whose search has
-            ended has what it would have without this bound.
+        plan: K is the beam_size of its options. With static shapes, the search runs in loops whose room doubles from
+            one to the next, and no sentence leaves. With `positions`, a sentence whose search has ended has what it
+            would have without this bound.
 
     Returns ids (B, K, L), scores (B, K) and is_cut (B, K).
     """
 
     def advance(*state):
-        return one_step(step, BeamState(*state), options, static_shapes)
+        return one_step(step, BeamState(*state), plan)
 
-    state = initial_state(decoder, rules, options.beam_size)
-    if positions:
-        for room in positions:
+    state = initial_state(decoder, rules, plan.options.beam_size)
+    if plan.positions:
+        for room in plan.positions:
             state = searched_in_room(advance, state, room)
         is_unfinished = ops.expand_dims(is_searching(state), 1)
         return state.finished._replace(scores=ops.where(is_unfinished, UNFINISHED, state.finished.scores))
-    search = search_in_rooms if static_shapes else search_while_any_is_left
+    search = search_in_rooms if plan.static_shapes else search_while_any_is_left
     return search(advance, state, max_length)
 
 
@@ -87,13 +76,13 @@ def initial_state(decoder: DecoderState, rules: Rules, beam_size: int) -> BeamSt
 
     One hypothesis per sentence is live; all are if they draw, since each then draws other tokens.
     """
-    limits = ops.cast(rules["limits"], "int32")
+    limits, drawing = ops.cast(rules.limits, "int32"), rules.find(Drawing)
     sentences = ops.shape(limits)[0]
     nothing = ops.full((sentences, beam_size, 0), PAD, dtype="int32")
     never = ops.full((sentences, beam_size), NEVER, dtype="float32")
     none = ops.full((sentences, beam_size), False, dtype="bool")
-    free = rules.get("beam_sizes", ops.full((sentences,), beam_size, dtype="int32"))
-    live = ops.where(is_drawing(rules), free, 1) if "temperatures" in rules else ops.ones_like(free)
+    free = rules.numbers.get("beam_sizes", ops.full((sentences,), beam_size, dtype="int32"))
+    live = ops.where(drawing.is_drawing(), free, 1) if drawing else ops.ones_like(free)
     return BeamState(
         position=ops.convert_to_tensor(0, dtype="int32"),
         tokens=ops.full((sentences, beam_size), BOS, dtype="int32"),
@@ -101,7 +90,7 @@ def initial_state(decoder: DecoderState, rules: Rules, beam_size: int) -> BeamSt
         log_probs=ops.where(ops.expand_dims(ops.arange(beam_size), 0) < ops.expand_dims(live, 1), 0.0, never),
         is_cut=none,
         free=free,
-        rules={**rules, "limits": limits},
+        rules=rules._replace(numbers={**rules.numbers, LIMITS: limits}),
         finished=Hypotheses(nothing, never, none),
         decoder=decoder,
     )
@@ -172,7 +161,7 @@ def of_changing_shapes(state: BeamState):
 
     A loop of TensorFlow may change a shape only if it is not known when the graph is traced.
     """
-    all_rows = ops.cast(ops.nonzero(state.rules["limits"] > 0)[0], "int32")
+    all_rows = ops.cast(ops.nonzero(state.rules.limits > 0)[0], "int32")
     return all_rows, longer(of_sentences(state, all_rows), 0 * ops.shape(all_rows)[0])
 
 
@@ -193,16 +182,14 @@ def of_length(ids, length):
 def of_sentences(state: BeamState, rows) -> BeamState:
     """Return the state of the sentences in `rows` alone, int (any number,)."""
 
-    of_all = {name: rule for name, rule in state.rules.items() if name in OF_ALL}
-    of_each = {name: rule for name, rule in state.rules.items() if name not in OF_ALL}
-    chosen = gather_sentences(state._replace(position=(), rules=of_each), rows)
-    return chosen._replace(position=state.position, rules=chosen.rules | of_all)
+    chosen = gather_sentences(state._replace(position=(), rules=()), rows)
+    return chosen._replace(position=state.position, rules=state.rules.of_rows(rows))
 
 
-def one_step(step: Callable, state: BeamState, options: SearchOptions, has_room: bool) -> BeamState:
+def one_step(step: Callable, state: BeamState, plan: SearchPlan) -> BeamState:
     """Return the state one token later."""
-    logits, state = decoded(step, state, has_room)
-    return settled(continued(state, best_continuations(state, logits), is_cut_now(state, logits)), options)
+    logits, state = decoded(step, state, plan.static_shapes)
+    return settled(continued(state, best_continuations(state, logits), is_cut_now(state, logits)), plan.options)
 
 
 def decoded(step: Callable, state: BeamState, has_room: bool):
@@ -215,21 +202,22 @@ def decoded(step: Callable, state: BeamState, has_room: bool):
 
 def settled(state: BeamState, options: SearchOptions) -> BeamState:
     """Return the state without live hypotheses that have ended, or that can no longer win."""
-    alpha = state.rules.get("length_penalties", options.length_penalty)
+    alpha = state.rules.numbers.get("length_penalties", options.length_penalty)
     state = without_ended(state, alpha, options)
-    longest = length_penalty(state.rules["limits"], alpha, options.length_normalization)
+    longest = length_penalty(state.rules.limits, alpha, options.length_normalization)
     bounds = ops.max(state.log_probs, axis=1) / longest  # (B,)
     can_win = bounds > worst_wanted(state, options.n_best)
-    if "temperatures" in state.rules:
-        can_win = ops.logical_or(can_win, is_drawing(state.rules))
+    if drawing := state.rules.find(Drawing):
+        can_win = ops.logical_or(can_win, drawing.is_drawing())
     return state._replace(log_probs=ops.where(ops.expand_dims(can_win, 1), state.log_probs, NEVER))
 
 
 def worst_wanted(state: BeamState, n_best: int):
     """Return the score of the last finished hypothesis that a sentence would return: float32 (B,)."""
-    if "n_best" not in state.rules:
+    wanted = state.rules.numbers.get("n_best")
+    if wanted is None:
         return state.finished.scores[:, n_best - 1]
-    return at_columns(state.finished.scores, ops.expand_dims(state.rules["n_best"] - 1, 1))[:, 0]
+    return at_columns(state.finished.scores, ops.expand_dims(wanted - 1, 1))[:, 0]
 
 
 def continued(state: BeamState, candidates: Candidates, is_cut) -> BeamState:
@@ -241,8 +229,8 @@ def continued(state: BeamState, candidates: Candidates, is_cut) -> BeamState:
     ids = at_columns(state.ids, candidates.parents)
     is_here = ops.arange(length) == state.position  # (T,)
     has_slot = ops.expand_dims(ops.arange(beam_size), 0) < ops.expand_dims(state.free, 1)
-    if "temperatures" in state.rules:  # a hypothesis that draws continues in its own slot
-        has_slot = ops.logical_or(has_slot, ops.expand_dims(is_drawing(state.rules), 1))
+    if drawing := state.rules.find(Drawing):  # a hypothesis that draws continues in its own slot
+        has_slot = ops.logical_or(has_slot, ops.expand_dims(drawing.is_drawing(), 1))
     is_live = ops.logical_and(has_slot, candidates.log_probs > NEVER / 2)
     return state._replace(
         position=state.position + 1,

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from keras_transformer.ground.errors import ConfigError
-from keras_transformer.model_config import BaseModelConfig
 
 LONGEST_NGRAM = 8  # the largest no_repeat_ngram_size
 LONGEST_OUTPUT = 100_000  # tokens, more than any sentence has
@@ -76,12 +75,7 @@ class SearchOptions:
     """
 
     beam_size: int = row(
-        4,
-        1,
-        WIDEST_BEAM,
-        "Hypotheses per sentence; 1 is greedy search.",
-        rule="beam_sizes",
-        in_run=True,
+        4, 1, WIDEST_BEAM, "Hypotheses per sentence; 1 is greedy search.", rule="beam_sizes", in_run=True
     )
     length_penalty: float = row(  # ((5 + n) / 6)^9 of 100,000 tokens is a float32, the 10th power is not
         0.6,
@@ -126,11 +120,7 @@ class SearchOptions:
         not_served="an export searches with the shortlist of its run, or without one",
     )
     n_best: int = row(
-        1,
-        1,
-        WIDEST_BEAM,
-        "Different translations per sentence, best first; at most beam_size.",
-        rule="n_best",
+        1, 1, WIDEST_BEAM, "Different translations per sentence, best first; at most beam_size.", rule="n_best"
     )
     sibling_penalty: float = row(  # gamma of Li et al. 2016
         0.0,
@@ -276,7 +266,10 @@ def checked(option: Option, value: Any) -> int | float | str | None:
     return int(value) if option.is_whole else float(value)
 
 
-def check_coverage(config: BaseModelConfig, beta: float, key: str = "coverage_penalty") -> None:
-    """Raises ConfigError, which names `key`, for a coverage penalty of a model that does not attend to its source."""
+def check_coverage(config: Any, beta: float, key: str = "coverage_penalty") -> None:
+    """Raises ConfigError, which names `key`, for a coverage penalty of a model that does not attend to its source.
+
+    config: of the model.
+    """
     if beta and not config.memory_attentions:
         raise ConfigError(f"{key} is {beta}, but this model does not attend to its source: make it 0.")

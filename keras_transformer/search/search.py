@@ -1,105 +1,54 @@
 """From source ids to hypotheses: the encoder once, then beam search."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import keras
 from keras import ops
 
 from keras_transformer.ground.tokens import PAD
 from keras_transformer.search.beam import beam_search
 from keras_transformer.search.continuations import LOOKED_AT
-from keras_transformer.search.fallback import WithPhrases, searched_freely_first
-from keras_transformer.search.options import SearchOptions, check_coverage
-from keras_transformer.search.rules.placeholders import all_of
-from keras_transformer.search.rules.required import tokens_of_phrases
-from keras_transformer.search.rules.table import of_sources, rules_of
+from keras_transformer.search.fallback import WithPhrases, search_with_fallback
+from keras_transformer.search.options import check_coverage
+from keras_transformer.search.plan import SearchPlan
+from keras_transformer.search.rules.required import Required
+from keras_transformer.search.rules.table import LIMITS, Rules, rules_of
 from keras_transformer.search.scores import UNFINISHED
-from keras_transformer.search.short_vocabulary import (
-    ShortlistTable,
-    ShortVocabulary,
-    over_columns,
-    short_vocabulary,
-)
-from keras_transformer.search.state import DecoderState, Hypotheses, Rules
-from keras_transformer.search.step import IncrementalDecoder
-
-FORCED = {"prefixes", "endings", "placeholders", "required"}  # rules by which an output must have tokens
+from keras_transformer.search.short_vocabulary import ShortVocabulary, over_columns, short_vocabulary
+from keras_transformer.search.state import Decoder, DecoderState, Hypotheses
 
 
-def search(
-    decoder: IncrementalDecoder,
-    source_ids,
-    options: SearchOptions,
-    static_shapes: bool | None = None,
-    rules: Rules | None = None,
-    positions: Sequence[int] = (),
-    shortlist: ShortlistTable | None = None,
-) -> Hypotheses:
+def search(decoder: Decoder, source_ids, plan: SearchPlan) -> Hypotheses:
     """Translate a batch of source sentences.
 
     An output has at most as many tokens as its source plus `extra_length`, or `max_positions` if positions are learned
     and that is less; both counts include EOS. The output of a source without tokens is EOS alone.
 
-    `rules`: per-sentence settings (rules.py); they override `options`, but `limits` can only lower the longest output.
     A prefix, with the longest of its endings, is never cut by the limit, except by the number of learned positions:
-    there EOS replaces its last token.
-    Nor are placeholders, which the output has as its source has them, and required phrases.
-    Sentences draw independently of each other, whatever their seeds, unless they have the same source and seed.
+    there EOS replaces its last token. Nor are placeholders, which the output has as its source has them, and required
+    phrases. Sentences draw independently of each other, whatever their seeds, unless they have the same source and
+    seed.
 
     Shapes, static or dynamic: source_ids int (B, S), pieces and EOS, then PAD.
-    `shortlist`: search over the pieces that it lists for a sentence, and the pieces of its prefix, alone. Probabilities
-    and scores are then over them.
-    `static_shapes`: no shape changes from step to step, as XLA needs it. None means True on the JAX backend alone.
-    `positions`: of static shapes, search for outputs of at most as many tokens as the last one; see `beam_search`. With
-    a shortlist, a sentence then has `usual_columns`, and every score of one that needs more is UNFINISHED.
     Returns ids (B, K, S + extra_length), or longer if a prefix is, scores (B, K) and is_cut (B, K).
     """
-    static_shapes = are_static(static_shapes)
-    how = static_shapes, positions, shortlist
-    if rules is not None and "required" in rules:
-        return search_with_phrases(decoder, source_ids, options, rules, *how).hypotheses
-    return search_once(decoder, source_ids, options, rules, *how)
+    return search_with_phrases(decoder, source_ids, plan).hypotheses
 
 
-def are_static(static_shapes: bool | None) -> bool:
-    """Return whether no shape of a search may change: as asked, otherwise on the JAX backend alone."""
-    return keras.backend.backend() == "jax" if static_shapes is None else static_shapes
+def search_with_phrases(decoder: Decoder, source_ids, plan: SearchPlan) -> WithPhrases:
+    """Return what `search` returns, and what required phrases cost."""
 
+    def find(source_ids, plan: SearchPlan) -> Hypotheses:
+        start = start_search(decoder, source_ids, plan)
+        return start.in_pieces(beam_search(*start[:4], plan))
 
-def search_once(
-    decoder: IncrementalDecoder,
-    source_ids,
-    options: SearchOptions,
-    rules: Rules | None,
-    static_shapes: bool,
-    positions: Sequence[int],
-    shortlist: ShortlistTable | None,
-) -> Hypotheses:
-    """Translate any batch by one beam search under all of the rules; arguments as for `search`."""
-    start = start_search(decoder, source_ids, options, static_shapes, rules, shortlist, bool(positions))
-    return start.in_pieces(beam_search(*start[:4], options, static_shapes, positions))
-
-
-def search_with_phrases(
-    decoder: IncrementalDecoder,
-    source_ids,
-    options: SearchOptions,
-    rules: Rules,
-    static_shapes: bool | None = None,
-    positions: Sequence[int] = (),
-    shortlist: ShortlistTable | None = None,
-) -> WithPhrases:
-    """Translate a batch with the rule `required`, and return what its phrases cost too; arguments as for `search`."""
-    static_shapes = are_static(static_shapes)
-
-    def find(source_ids, rules: Rules, options: SearchOptions) -> Hypotheses:
-        return search_once(decoder, source_ids, options, rules, static_shapes, positions, shortlist)
-
+    required = plan.rules.find(Required)
+    if required is None:
+        return WithPhrases.of(find(source_ids, plan))
     tokens = ops.shape(source_ids)[1]
-    length = larger(tokens + options.extra_length, forced_tokens_in(rules, tokens)[1] + 1)
-    return searched_freely_first(find, source_ids, rules, options, length, static_shapes)
+    length = larger(tokens + plan.options.extra_length, forced_tokens_in(plan.rules, tokens)[1] + 1)
+    return search_with_fallback(find, source_ids, plan, required, length)
 
 
 def larger(length, other):
@@ -126,56 +75,43 @@ class SearchStart(NamedTuple):
         return Hypotheses(self.vocabulary.in_pieces(ids), scores, is_cut)
 
 
-def start_search(
-    decoder: IncrementalDecoder,
-    source_ids,
-    options: SearchOptions,
-    static_shapes: bool,
-    rules: Rules | None,
-    shortlist: ShortlistTable | None,
-    usual: bool = False,
-) -> SearchStart:
-    """Run the encoder and settle how long outputs may become; arguments as for `search` and `short_vocabulary`."""
+def start_search(decoder: Decoder, source_ids, plan: SearchPlan) -> SearchStart:
+    """Run the encoder and settle how long outputs may become; arguments as for `search`."""
+    options = plan.options
     lengths = ops.sum(ops.cast(source_ids != PAD, "int32"), axis=1)
     limits = ops.where(lengths > 0, lengths + options.extra_length, 1)
     max_length = ops.shape(source_ids)[1] + options.extra_length
-    rules = rules_of(options, ops.shape(source_ids)[0]) | (rules or {})
-    if "seeds" in rules:
-        rules["seeds"] = of_sources(rules["seeds"], source_ids)
-    if "limits" in rules:
-        limits = ops.minimum(limits, rules["limits"])
-    if FORCED & set(rules):
-        needed, longest = forced_tokens_in(rules, ops.shape(source_ids)[1])
+    rules = plan.rules.over(rules_of(options, ops.shape(source_ids)[0]))
+    rules = rules._replace(table=tuple(rule.of_sources(source_ids) for rule in rules.table))
+    lowered = rules.numbers.get(LIMITS)
+    if lowered is not None:
+        limits = ops.minimum(limits, lowered)
+    if forced := forced_tokens_in(rules, ops.shape(source_ids)[1]):
+        needed, longest = forced
         limits = ops.where(lengths > 0, ops.maximum(limits, needed + 1), 1)
         max_length = larger(max_length, longest + 1)
     if decoder.config.position_limit is not None:
         limits = ops.minimum(limits, decoder.config.position_limit)
     vocabulary = None
-    if shortlist is not None:
-        looked_at = LOOKED_AT + (rules["placeholders"].shape[1] if "placeholders" in rules else 0)
-        usual = usual and "required" not in rules  # `word_edges` are the same for all sentences
-        least = options.beam_size + looked_at
-        vocabulary = short_vocabulary(shortlist, source_ids, rules, least, static_shapes, usual)
+    if plan.shortlist is not None:
+        usual = bool(plan.positions) and rules.find(Required) is None  # `word_edges` are the same for all sentences
+        least = options.beam_size + LOOKED_AT + sum(rule.looks_at for rule in rules.table)
+        vocabulary = short_vocabulary(plan.shortlist, source_ids, rules, least, plan.static_shapes, usual)
         decoder, rules = over_columns(decoder, vocabulary), vocabulary.in_columns(rules)
-    step = functools.partial(decoder.step, decoder.step_weights(), has_room=static_shapes)
+    step = functools.partial(decoder.step, decoder.step_weights(), has_room=plan.static_shapes)
     check_coverage(decoder.config, options.coverage_penalty)
     start = decoder.start(source_ids, options.beam_size, counts_attention=options.coverage_penalty > 0)
-    return SearchStart(step, start, {**rules, "limits": limits}, max_length, vocabulary)
+    rules = rules._replace(numbers={**rules.numbers, LIMITS: limits})
+    return SearchStart(step, start, rules, max_length, vocabulary)
 
 
-def forced_tokens_in(rules: Rules, source_tokens):
-    """Return how many tokens the output of each sentence must have by its rules, int32 (B,), and a bound on it."""
-    counts, longest = [], 0
-    if "prefixes" in rules:
-        counts.append(ops.sum(ops.cast(rules["prefixes"] != PAD, "int32"), axis=1))
-        longest += ops.shape(rules["prefixes"])[1]
-    if "endings" in rules:
-        counts.append(ops.max(ops.sum(ops.cast(rules["endings"] > PAD, "int32"), axis=2), axis=1))
-        longest += ops.shape(rules["endings"])[2]
-    if "placeholders" in rules:
-        counts.append(all_of(rules))
-        longest += source_tokens - 1  # a source ends with EOS
-    if "required" in rules:
-        counts.append(tokens_of_phrases(rules))
-        longest += ops.shape(rules["required"])[1] * ops.shape(rules["required"])[3]
-    return sum(counts[1:], counts[0]), longest
+def forced_tokens_in(rules: Rules, source_tokens) -> tuple[Any, Any] | None:
+    """Return how many tokens the output of each sentence must have by its rules, int32 (B,), and a bound on it.
+
+    None if no rule makes it have any.
+    """
+    needed = [needs for rule in rules.table if (needs := rule.needed(source_tokens)) is not None]
+    if not needed:
+        return None
+    counts, bounds = zip(*needed, strict=True)
+    return sum(counts[1:], counts[0]), sum(bounds)

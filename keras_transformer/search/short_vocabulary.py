@@ -18,8 +18,9 @@ from keras import ops
 from keras_transformer.ground.tokens import PAD
 from keras_transformer.layers.gather import at_columns, rows_at
 from keras_transformer.search.ensemble import EnsembleDecoder
+from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.scores import NEVER
-from keras_transformer.search.state import PerSentence, Rules
+from keras_transformer.search.state import PerSentence
 from keras_transformer.search.top_k import BLOCK_WIDTHS
 
 WIDTH = BLOCK_WIDTHS[0]  # of which the number of columns is a multiple, for `top_k`
@@ -43,25 +44,14 @@ class ShortVocabulary(NamedTuple):
     fits: Any = None  # bool (B,): whether a sentence has all columns that it needs; None: all have
 
     def in_columns(self, rules: Rules) -> Rules:
-        """Return the rules of a search with columns in place of pieces.
-
-        What a sentence forbids, an output of it had: so these pieces have columns.
-        """
+        """Return the rules of a search with columns in place of pieces."""
         if self.columns is None:
             return rules
 
-        def of_pieces(pieces):
+        def columns_of(pieces):
             return ops.where(pieces > PAD, numbers_in(self.columns, ops.maximum(pieces, PAD)), pieces)
 
-        names = {"prefixes", "endings", "forbidden"} & set(rules)
-        changed: Rules = {name: of_pieces(rules[name]) for name in sorted(names)}
-        if "placeholders" in rules:
-            tokens, counts = (rules["placeholders"][:, :, part] for part in range(2))
-            changed["placeholders"] = ops.stack([of_pieces(tokens), counts], axis=2)
-        if "required" in rules:
-            changed["required"] = of_pieces(rules["required"])
-            changed["word_edges"] = ops.take(rules["word_edges"], self.pieces, axis=1)
-        return {**rules, **changed}
+        return rules._replace(table=tuple(rule.in_columns(columns_of, self.pieces) for rule in rules.table))
 
     def in_pieces(self, columns):
         """Return the pieces of columns: int (B, ...) -> int32 (B, ...)."""
@@ -81,8 +71,7 @@ def short_vocabulary(
 ) -> ShortVocabulary:
     """Return the columns of a batch: the pieces in the lists of its source pieces, in `always`, and in its rules.
 
-    The pieces that a sentence must begin with or have, by the rules `prefixes`, `endings` and `required`, are possible
-    in it, and so are all placeholders.
+    The pieces that a sentence must have by its rules are possible in it, and so are all placeholders.
 
     Shapes: source_ids int32 (B, S). C is a multiple of WIDTH and at least `least`. If shapes are static, it is as many
     as B sentences of S tokens could need. With `usual`, each sentence has columns of its own, as many as are usually
@@ -169,9 +158,7 @@ def possible_pieces(table: ShortlistTable, source_ids, rules: Rules):
         ops.reshape(ops.take(table.lists, source_ids, axis=0), (sentences, -1)),
         ops.broadcast_to(ops.expand_dims(always, 0), (sentences, always.shape[0])),
     ]
-    forced = [rules[name] for name in ("prefixes", "endings", "required") if name in rules]
-    if "placeholders" in rules:
-        forced.append(rules["placeholders"][:, :, 0])
+    forced = (pieces for rule in rules.table for pieces in rule.pieces())
     parts += [ops.reshape(ops.maximum(ops.cast(pieces, "int32"), PAD), (sentences, -1)) for pieces in forced]
     return ops.concatenate(parts, axis=1)
 

@@ -1,6 +1,6 @@
 """What a search knows between two steps, and how hypotheses and sentences change places in it."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import keras
 from keras import ops
@@ -8,7 +8,6 @@ from keras import ops
 from keras_transformer.layers.gather import at_columns, rows_at
 from keras_transformer.search.scores import NEVER, log_coverage
 
-Rules = dict[str, Any]  # what each sentence asks of the search, by name: see `rules.py`
 # What a decoder remembers of K hypotheses per sentence: named tuples of tensors in any depth. A tensor is (B, K, ...),
 # or (B, ...) inside of PerSentence.
 DecoderState = Any
@@ -25,6 +24,21 @@ class AttendedSource(NamedTuple):
 
     sums: Any  # float32 (B, K, S): see `log_coverage` of scores.py
     is_source: PerSentence  # of bool (B, 1, S)
+
+
+class Decoder(Protocol):
+    """A model as a search sees it: a function of (state, token)."""
+
+    config: Any  # a BaseModelConfig
+
+    def step_weights(self) -> Any:
+        """Return what all steps of a search read, computed once."""
+
+    def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> DecoderState:
+        """Run the encoder: source_ids int (B, S). Return the state before the first step, of K hypotheses each."""
+
+    def step(self, weights: Any, state: Any, tokens, position, has_room: bool = False) -> tuple[Any, Any]:
+        """Feed tokens, int (B, K), at `position`, int (). Return logits (B * K, V) and the next state."""
 
 
 class Hypotheses(NamedTuple):
@@ -47,7 +61,7 @@ class BeamState(NamedTuple):
     log_probs: Any  # float32 (B, K): of live hypotheses; NEVER in an empty slot
     is_cut: Any  # bool (B, K): the last token is EOS, and the model would have continued
     free: Any  # int32 (B,): slots that no finished hypothesis has taken yet
-    rules: Rules
+    rules: Any  # Rules of search/rules/table.py
     finished: Hypotheses
     decoder: Any  # a DecoderState
 

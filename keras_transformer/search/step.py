@@ -9,6 +9,7 @@ from keras import ops
 from keras_transformer.ground.tokens import PAD
 from keras_transformer.layers.blocks import MemoryBlock
 from keras_transformer.layers.embedding import OutputWeights, logits_by
+from keras_transformer.layers.normalization import NORMS
 from keras_transformer.masks import segment_mask
 from keras_transformer.model import Transformer, encoder, target_layers
 from keras_transformer.search.cache import PASTS, Averages, Entries
@@ -66,7 +67,7 @@ class IncrementalDecoder:
         self.positions = transformer.get_layer("target_positions")
         self.blocks = [transformer.get_layer(f"decoder_block_{n + 1}") for n in range(config.decoder_layers)]
         self.past = PASTS[config.decoder_layer]
-        self.last_norm = transformer.get_layer("decoder_norm") if config.norm == "pre" else None
+        self.last_norm = transformer.get_layer("decoder_norm") if NORMS[config.norm].leaves_sum else None
         self.projections: Sequence[Callable[[], Any]] = [
             functools.partial(self.past.projection_of, block) for block in self.blocks
         ]

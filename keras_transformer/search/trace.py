@@ -7,14 +7,14 @@ from keras import ops
 from keras_transformer.ground.tokens import SPECIAL
 from keras_transformer.search.beam import continued, decoded, initial_state, of_changing_shapes, settled
 from keras_transformer.search.continuations import at_most_all, best_continuations
-from keras_transformer.search.fallback import lacks_phrases, limits_with_phrases, with_wide_beam, without_phrases
+from keras_transformer.search.fallback import constrained_plan, lacks_phrases
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.plan import SearchPlan
+from keras_transformer.search.rules.required import Required
 from keras_transformer.search.rules.table import is_cut_now
 from keras_transformer.search.scores import NEVER
 from keras_transformer.search.search import SearchStart, start_search
-from keras_transformer.search.short_vocabulary import ShortlistTable
-from keras_transformer.search.state import BeamState, Candidates, Hypotheses, Rules, is_searching
-from keras_transformer.search.step import IncrementalDecoder
+from keras_transformer.search.state import BeamState, Candidates, Decoder, Hypotheses, is_searching
 
 DROPPED = -1  # in place of a slot
 EXPLAINED_TOKENS = 64  # of a sentence and of its output, where they are shown: attention grows with their product
@@ -35,35 +35,30 @@ class Continuations(NamedTuple):
     # kept; of the others, the last token is without it
 
 
-def traced_search(
-    decoder: IncrementalDecoder,
-    source_ids,
-    options: SearchOptions,
-    rules: Rules | None = None,
-    shortlist: ShortlistTable | None = None,
-) -> tuple[Hypotheses, Continuations]:
+def traced_search(decoder: Decoder, source_ids, plan: SearchPlan) -> tuple[Hypotheses, Continuations]:
     """Search as `search` does, for one sentence, and return its Hypotheses and the Continuations that it looked at.
 
     Shapes: source_ids int (1, S). The shapes of the search change, so it does not run under XLA.
     """
 
-    def find(rules: Rules | None, options: SearchOptions) -> tuple[Hypotheses, Continuations]:
-        start = start_search(decoder, source_ids, options, static_shapes=False, rules=rules, shortlist=shortlist)
-        hypotheses, seen = traced_from(start, options)
+    def find(plan: SearchPlan) -> tuple[Hypotheses, Continuations]:
+        start = start_search(decoder, source_ids, plan)
+        hypotheses, seen = traced_from(start, plan.options)
         if start.vocabulary is not None:
             seen = seen._replace(tokens=start.vocabulary.in_pieces(seen.tokens))
         return start.in_pieces(hypotheses), seen
 
-    if rules is None or "required" not in rules:
-        return find(rules, options)
-    free, seen = find(without_phrases(rules), options)
+    plan = plan.replace(static_shapes=False)
+    required = plan.rules.find(Required)
+    if required is None:
+        return find(plan)
+    free, seen = find(plan.replace(rules=plan.rules.without(Required)))
 
     def with_phrases() -> tuple:
-        asked = {**rules, "limits": limits_with_phrases(rules, free)}
-        found, seen = find(*with_wide_beam(asked, options))
-        return *(leaf[:, : options.beam_size] for leaf in found), *seen
+        found, seen = find(constrained_plan(plan, required, free))
+        return *(leaf[:, : plan.options.beam_size] for leaf in found), *seen
 
-    leaves = ops.cond(lacks_phrases(rules, options, free)[0], with_phrases, lambda: (*free, *seen))
+    leaves = ops.cond(lacks_phrases(plan, required, free)[0], with_phrases, lambda: (*free, *seen))
     return Hypotheses(*leaves[:3]), Continuations(*leaves[3:])
 
 

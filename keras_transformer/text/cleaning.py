@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from keras_transformer.ground.errors import ConfigError
-from keras_transformer.pieces.languages import UNSPACED_CHARACTER
+from keras_transformer.pieces.scripts import UNSPACED_CHARACTER
 
 ALWAYS_THERE = 10  # characters that are added to both sides: ratios of short sentences say little
 SHARE_OF_SCRIPT = 0.5  # of the letters of a side that must be of its scripts

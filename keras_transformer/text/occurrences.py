@@ -3,11 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from keras_transformer.pieces.scripts import UNSPACED_CHARACTER
 from keras_transformer.text.spans import Span
-
-UNSPACED = re.compile(  # letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese, whose words no spaces divide
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
-)
 
 
 def occurrences(spans: Sequence[Span], translation: str) -> dict[str, list[tuple[int, int]]]:
@@ -48,4 +45,4 @@ def places_of_phrase(phrase: str, translation: str) -> Iterator[tuple[int, int]]
 def is_apart(text: str, start: int, end: int) -> bool:
     """Return whether text[start:end] is whole words, or what it would be if spaces divided its words."""
     edges = [text[place - 1 : place + 1] for place in (start, end) if 0 < place < len(text)]
-    return all(not re.fullmatch(r"\w\w", edge) or UNSPACED.search(edge) for edge in edges)
+    return all(not re.fullmatch(r"\w\w", edge) or UNSPACED_CHARACTER.search(edge) for edge in edges)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from keras_transformer.text.occurrences import UNSPACED, occurrences, places_of_phrase
+from keras_transformer.pieces.scripts import UNSPACED_CHARACTER
+from keras_transformer.text.occurrences import occurrences, places_of_phrase
 from keras_transformer.text.spans import AT_MOST_ONCE, TERM, Span
 
 Alignment = Sequence[tuple[int, int]]  # numbers of a word of the source and of one of the translation, from 0
@@ -183,7 +184,9 @@ def with_group(source: Source, units: list[Unit], group: list[Span]) -> list[Uni
     end = min([source.words[numbers[-1]][1], *(span.start for span in source.spans if span.start >= group[-1].end)])
     prefix, suffix = source.text[begin : group[0].start], source.text[group[-1].end : end]
     value = replaced(source.text[: group[-1].end], group, lambda span: span.target)[group[0].start :]
-    if UNSPACED.search(prefix + suffix):  # the word is a sentence, and its translation no translation of the span
+    if UNSPACED_CHARACTER.search(
+        prefix + suffix
+    ):  # the word is a sentence, and its translation no translation of the span
         return inserted(units, place_beside(units, numbers), value, suffix, frozenset(numbers))
     if LETTER.search(prefix + suffix):  # {count}-fold: a part of a word cannot be translated alone
         value, prefix, suffix = prefix + value + suffix, "", ""

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from keras_transformer.pieces.scripts import UNSPACED_CHARACTER
 from keras_transformer.pieces.translation import Translation
-from keras_transformer.text.occurrences import UNSPACED
 from keras_transformer.text.placeholders import SYMBOL, symbol_of
 from keras_transformer.text.placing import LETTER, Alignment, Source, is_through, placed, replaced, text_of
 from keras_transformer.text.spans import MARK, PLACEHOLDERS, TAGS, TERM, Protection, Span, without_overlaps
@@ -105,7 +105,7 @@ class ProtectedLine:
 
 def joint(left: str, right: str, in_source: str) -> str:
     """Return a space if two characters would make one word of two, and the source has none at this place."""
-    is_word = LETTER.match(left) and LETTER.match(right) and not UNSPACED.match(left) and not UNSPACED.match(right)
+    is_word = LETTER.match(left) and LETTER.match(right) and not UNSPACED_CHARACTER.search(left + right)
     return "" if not is_word or LETTER.match(in_source) or in_source in ("\u27e6", "\u27e7") else " "
 
 

@@ -14,6 +14,7 @@ from keras_transformer.ground.tokens import BOS, PAD, UNK
 from keras_transformer.pieces.batching import list_of_lines
 from keras_transformer.pieces.normalization import SPACE, SPACES, is_blank
 from keras_transformer.pieces.prefixes import GUARD
+from keras_transformer.pieces.scripts import UNSPACED
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.glossary import Glossary
@@ -23,10 +24,8 @@ from keras_transformer.text.spans import PATTERNS, TAGS
 
 log = logging.getLogger("keras_transformer")
 
-# Letters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Japanese and Chinese
-SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-LETTER = rf"[^\W{SPACELESS}]"  # of a word that ends where another character follows
-ATTACHED = rf"[{SPACELESS},.;:!?)\]}}]"  # a phrase that begins with it stands behind a word without a space
+LETTER = rf"[^\W{UNSPACED}]"  # of a word that ends where another character follows
+ATTACHED = rf"[{UNSPACED},.;:!?)\]}}]"  # a phrase that begins with it stands behind a word without a space
 MOST_TOKENS = 100  # of the phrases of a line: the time of their search grows with the third power
 # Natural log-probability per word of phrases that fit. Of test_2016 by presets/multi30k_en_de, 78 per cent of 120 words
 # from references of other sentences cost more, and 30 per cent of 105 from their own, many of which do not fit either

@@ -10,10 +10,11 @@ import tensorflow as tf
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.pieces.prefixes import NO_PREFIX, Prefix, rules_of_prefixes
 from keras_transformer.pieces.tokenizer import Tokenizer
-from keras_transformer.search.fallback import WithPhrases
 from keras_transformer.search.options import ON, SearchOptions
+from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.rules.placeholders import rule_of_placeholders
-from keras_transformer.search.search import search, search_with_phrases
+from keras_transformer.search.rules.table import Rules
+from keras_transformer.search.search import search_with_phrases
 from keras_transformer.search.short_vocabulary import ShortlistTable
 from keras_transformer.shortlist.shortlist import Shortlist
 from keras_transformer.text.forbidden import Sequences, rule_of_forbidden
@@ -24,9 +25,8 @@ class SearchHow(NamedTuple):
     """What all batches of a Translator have in common."""
 
     decoder: Any
-    options: SearchOptions
+    plan: SearchPlan
     placeholders: Sequence[int]  # ids of pieces
-    shortlist: ShortlistTable | None
 
 
 class Asked(NamedTuple):
@@ -37,6 +37,11 @@ class Asked(NamedTuple):
     phrases: Phrases = ()
 
 
+# The rules that lines ask for, and their arrays: of a beginning and sequences, and of phrases
+BEGINNING = {"prefixes": (None, None), "endings": (None, None, None), "forbidden": (None, None, None)}
+PHRASES = {"required": (None, None, None, None), "word_edges": (2, None)}
+
+
 class CompiledSearch:
     """The search of batches, compiled for lines that ask for nothing, for a beginning or sequences, and for phrases.
 
@@ -44,48 +49,37 @@ class CompiledSearch:
     """
 
     def __init__(self, how: SearchHow, word_edges: Callable[[], np.ndarray]):
-        batch, rows = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None, None, None), tf.int32)
-        phrases, edges = tf.TensorSpec((None, None, None, None), tf.int32), tf.TensorSpec((2, None), tf.bool)
         self._word_edges = word_edges
 
-        def compiled(*inputs: tf.TensorSpec) -> Callable:
+        def compiled(shapes: dict[str, tuple]) -> Callable:
             # A partial and not a lambda: TensorFlow counts the tracings of all functions that share their code, and
             # warns of those that several Translators need
-            return tf.function(functools.partial(search_results, how), input_signature=inputs, autograph=False)
+            arrays = {
+                n: tf.TensorSpec(shape, tf.bool if n == "word_edges" else tf.int32) for n, shape in shapes.items()
+            }
+            specs = tf.TensorSpec((None, None), tf.int32), arrays
+            return tf.function(functools.partial(search_results, how), input_signature=specs, autograph=False)
 
-        self._search = compiled(batch)
-        self._search_from = compiled(batch, batch, rows, rows)
-        self._search_with = compiled(batch, batch, rows, rows, phrases, edges)
+        self._search, self._search_from, self._search_with = map(compiled, ({}, BEGINNING, BEGINNING | PHRASES))
 
     def __call__(self, ids: np.ndarray, asked: Sequence[Asked]) -> tuple:
         """Return the leaves of WithPhrases of a batch: ids int32 (B, S), and what each line asks."""
         if all(line == Asked() for line in asked):
-            return self._search(ids)
-        rules = rules_of_prefixes([line.prefix for line in asked])
-        forbidden = rule_of_forbidden([line.forbidden for line in asked])
-        arguments = ids, rules["prefixes"], rules["endings"], forbidden
+            return self._search(ids, {})
+        arrays = rules_of_prefixes([line.prefix for line in asked])
+        arrays["forbidden"] = rule_of_forbidden([line.forbidden for line in asked])
         phrases = [line.phrases for line in asked]
         if not any(phrases):
-            return self._search_from(*arguments)
-        return self._search_with(*arguments, rule_of_required(phrases), self._word_edges())
+            return self._search_from(ids, arrays)
+        return self._search_with(
+            ids, arrays | {"required": rule_of_required(phrases), "word_edges": self._word_edges()}
+        )
 
 
-def search_results(
-    how: SearchHow, ids, prefixes=None, endings=None, forbidden=None, required=None, word_edges=None
-) -> tuple:
-    """Return the leaves of WithPhrases of a search: see `search`, and rules.py for the rules.
-
-    Shapes: ids int32 (B, S), prefixes int32 (B, P), endings and forbidden int32 (B, N, M), each of its own N and M,
-    required int32 (B, N, W, M), word_edges bool (2, V).
-    """
-    rules = rule_of_placeholders(how.placeholders, ids)
-    if prefixes is not None:
-        rules |= {"prefixes": prefixes, "endings": endings, "forbidden": forbidden}
-    if required is None:
-        found = search(how.decoder, ids, how.options, rules=rules, shortlist=how.shortlist)
-        return tuple(WithPhrases.of(found))
-    rules |= {"required": required, "word_edges": word_edges}
-    return tuple(search_with_phrases(how.decoder, ids, how.options, rules, shortlist=how.shortlist))
+def search_results(how: SearchHow, ids, arrays: dict[str, Any]) -> tuple:
+    """Return the leaves of WithPhrases of a search: ids int32 (B, S), and the arrays of rules by name."""
+    rules = Rules.of(rule_of_placeholders(how.placeholders, ids) | arrays)
+    return tuple(search_with_phrases(how.decoder, ids, how.plan.replace(rules=rules)))
 
 
 def table_for(options: SearchOptions, shortlist: Shortlist | None, tokenizer: Tokenizer) -> ShortlistTable | None:

@@ -20,7 +20,9 @@ from keras_transformer.runs.kinds import config_of, incremental_decoder
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run
 from keras_transformer.search.options import SearchOptions, check_coverage, check_options
+from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.rules.placeholders import rule_of_placeholders
+from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.search.trace import EXPLAINED_TOKENS, Continuations, traced_search
 from keras_transformer.shortlist.shortlist import Shortlist, shortlist_of
@@ -121,7 +123,8 @@ class Explainer:
             rules |= {name: ops.convert_to_tensor(rule, dtype="int32") for name, rule in of_prefix.items()}
         source_ids = ops.convert_to_tensor([ids], dtype="int32")
         rules |= rule_of_placeholders(placeholders_in(self._pieces), source_ids)
-        finished, continuations = traced_search(self._decoder, source_ids, self.options, rules, self._shortlist)
+        plan = SearchPlan(self.options, Rules.of(rules), self._shortlist)
+        finished, continuations = traced_search(self._decoder, source_ids, plan)
         hypotheses, scores, is_cut = (ops.convert_to_numpy(leaf[0]) for leaf in finished)
         filled = np.flatnonzero(scores > NEVER / 2)
         rows = list(different_outputs(self.tokenizer, hypotheses, filled).values())[: self.options.n_best]

@@ -32,6 +32,7 @@ from keras_transformer.runs.kinds import config_of, joint_decoder
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_runs
 from keras_transformer.search.options import ON, RUN_OPTIONS, SearchOptions, check_coverage, check_options
+from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.shortlist.shortlist import Shortlist, shortlist_of
 from keras_transformer.text.documents import Document, DocumentTranslator
@@ -111,9 +112,11 @@ class Translator:
         if trees_only:
             decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
         self._placeholders = placeholders_in(tokenizer.pieces())
-        how = SearchHow(decoder, options, self._placeholders, table_for(options, shortlist, tokenizer))
+        plan = SearchPlan(options, shortlist=table_for(options, shortlist, tokenizer))
         self._phrase_reader = PhraseReader(tokenizer)
-        self._search = CompiledSearch(how, lambda: self._phrase_reader.word_edges)
+        self._search = CompiledSearch(
+            SearchHow(decoder, plan, self._placeholders), lambda: self._phrase_reader.word_edges
+        )
 
     @classmethod
     def load(

@@ -18,31 +18,7 @@ from keras_transformer.text.spans import Protection
 from keras_transformer.translation.translator import Translator
 from tests.support.exports import asker
 from tests.support.runs import SENTENCES
-
-TEXTS = [
-    "",
-    "a",
-    "The dog, the Dog and dogs",
-    "Straße STRASSE straße",
-    "dog_s dog-s dog's",
-    "İstanbul und İ",
-    "ΟΔΟΣ ΟΔΟΣΑ",
-    "e\u0301te x² 犬が犬",
-    "the big  dog",
-    "B.C. b.c",
-]
-PHRASES = [
-    "dog",
-    "the dog",
-    " Dog \n\n the ",
-    "straße",
-    "İ\nistanbul",
-    "οδος",
-    "e\nx",
-    "犬\nbig  dog",
-    "b.c.\nb\n.",
-    "a",
-]
+from tests.support.text_rules import FORBIDDEN, FORBIDDEN_IN
 
 
 def python_matches(text, phrases):
@@ -50,11 +26,11 @@ def python_matches(text, phrases):
 
 
 def test_a_graph_finds_phrases_where_python_does():
-    read = read_forbidden(tf.constant(PHRASES))
+    read = read_forbidden(tf.constant(FORBIDDEN))
     phrases_of_a_line = tf.RaggedTensorSpec([None, None], tf.int32, ragged_rank=1)
     in_graph = tf.function(matches, [tf.TensorSpec([], tf.string), phrases_of_a_line], autograph=False)
-    for number, phrases in enumerate(PHRASES):
-        for text in TEXTS:
+    for number, phrases in enumerate(FORBIDDEN):
+        for text in FORBIDDEN_IN:
             found = in_graph(tf.constant(text), read[number]).numpy().tolist()
             assert [tuple(place) for place in found] == python_matches(text, phrases), (text, phrases)
 

@@ -87,11 +87,10 @@ def test_sinusoids_that_hugging_face_does_not_compute_are_in_the_file():
     ],
 )
 def test_a_model_without_a_counterpart_is_refused_by_name(changes, sentence):
-    model = types.SimpleNamespace(model_config=RUN_MODEL.replace(**changes))
     with pytest.raises(ExportError, match=f"{re.escape(sentence)}.*Export it with --format saved_model"):
-        refuse_other_models(model)
+        refuse_other_models(RUN_MODEL.replace(**changes))
     for activation in ("relu", "gelu", "silu", "swish"):
-        refuse_other_models(types.SimpleNamespace(model_config=RUN_MODEL.replace(activation=activation)))
+        refuse_other_models(RUN_MODEL.replace(activation=activation))
 
 
 def test_a_recurrent_model_a_coverage_penalty_and_an_existing_folder_are_refused(random_folder, pair, tmp_path):

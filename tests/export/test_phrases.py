@@ -29,9 +29,7 @@ from keras_transformer.translation.translator import Translator
 from tests.support.exports import asker
 from tests.support.marian import pair_tokenizer
 from tests.support.runs import SENTENCES
-
-PHRASES = [[], ["the fox", "zwei"], [", the", "fox!", " a \t hen "], [SENTENCES[0]], ["(the", "a"], ["\u732b", "the"]]
-PHRASES += [["a", "a ", "the", "a"], ["the\u3000fox", "\u200b"], [" ", "\xa0a\u2028b"]]
+from tests.support.text_rules import REQUIRED
 
 
 def tokenizer_with_signs():
@@ -106,7 +104,7 @@ def test_a_graph_writes_the_capital_letter_of_a_phrase_that_python_writes(pair):
 def test_a_graph_reads_phrases_as_python_does(pair, kind):
     tokenizer = pair[1] if kind == "one model" else pair_tokenizer()
     reader = PhraseReader(tokenizer)
-    phrases = [of_line for of_line in PHRASES if UNK not in tokenizer.encode_target(" ".join(of_line))]
+    phrases = [of_line for of_line in REQUIRED if UNK not in tokenizer.encode_target(" ".join(of_line))]
     graph = graph_tokenizer(tokenizer.model_bytes)
     graph_reader = GraphPhraseReader(tokenizer, graph.encode_target)
     read = tf.function(lambda texts: graph_reader.read(texts, 50), autograph=False)

@@ -12,23 +12,7 @@ from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
 from keras_transformer.pieces.prefixes import NO_ENDING, PrefixReader
 from keras_transformer.pieces.sources import NO_PIECES
 from tests.support.marian import pair_tokenizer
-from tests.support.runs import SENTENCES
-
-TEXTS = [
-    "",
-    " ",
-    "the",
-    "the ",
-    "t",
-    "the f",
-    "猫",
-    "ü猫",
-    SENTENCES[0],
-    SENTENCES[1][:9],
-    "the  fox ",
-    "zwei h",
-    "zwe",
-]
+from tests.support.text_rules import PREFIXES
 
 
 @pytest.mark.slow
@@ -38,7 +22,7 @@ def test_a_graph_reads_prefixes_as_python_does(pair, kind):
     reader = PrefixReader(tokenizer)
     graph_reader = GraphPrefixReader(tokenizer, graph_tokenizer(tokenizer.model_bytes).encode_target)
     read = tf.function(lambda texts: graph_reader.read(texts, 50), autograph=False)
-    texts = [text for text in TEXTS if UNK not in tokenizer.encode_target(text)]
+    texts = [text for text in PREFIXES if UNK not in tokenizer.encode_target(text)]
     tokens, endings, is_cut = read(tf.constant(texts))
     assert not is_cut.numpy().any()
     for text, of_graph, endings_of_graph in zip(texts, tokens.to_list(), endings.to_list(), strict=True):

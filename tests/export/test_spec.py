@@ -1,15 +1,17 @@
 """Weights in CTranslate2's names: it gives each token the probability that the model gives it."""
 
 import sys
-import types
 
 import numpy as np
 import pytest
 
+from export.ctranslate2.convert import write_model
 from export.versions import ExportError
 from keras_transformer.ground.tokens import BOS, EOS
 from keras_transformer.model import Transformer
 from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.recurrent.model import RecurrentModel
 from tests.support.ctranslate2_models import exported, pieces_of
 from tests.support.models import batch_of, randomise
 from tests.support.peers import needs
@@ -102,8 +104,11 @@ def test_every_kind_of_transformer_gives_each_token_the_same_probability(variant
     ],
 )
 def test_what_ctranslate2_lacks_is_refused_by_name(field, value, has):
-    from export.ctranslate2.spec import model_spec
-
-    model = types.SimpleNamespace(transformer_config=RUN_MODEL.replace(**{field: value}))
     with pytest.raises(ExportError, match=f"model.json has the {field} '{value}'; CTranslate2 has {has}"):
-        model_spec(model, None)
+        write_model(Transformer(RUN_MODEL.replace(**{field: value})), None, None)
+
+
+def test_a_recurrent_model_is_refused():
+    model = RecurrentModel(RecurrentConfig(vocab_size=9, encoder_layers=1, decoder_layers=1, d_model=8))
+    with pytest.raises(ExportError, match="model.json has the kind 'recurrent'; CTranslate2 has transformer alone"):
+        write_model(model, None, None)

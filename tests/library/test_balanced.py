@@ -13,12 +13,11 @@ from keras_transformer.parsing.linear import is_tree
 from keras_transformer.search.options import OPTIONS as TABLE
 from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
 from keras_transformer.search.scores import NEVER
-from keras_transformer.search.search import search
 from keras_transformer.search.step import IncrementalDecoder
 from keras_transformer.translation.forced import ForcedDecoder
 from keras_transformer.translation.translator import Translator
 from tests.support.models import LIVELY, assert_close, lively_transformer
-from tests.support.searches import OTHER_VALUES
+from tests.support.searches import OTHER_VALUES, search
 
 PIECES = ["<pad>", "<unk>", "<s>", "</s>", "(S", "▁(S", "▁)S", "▁(NP", "▁)NP", "▁XX", "a", "▁a", "b", "▁b"]
 NUMBERS = {piece: number for number, piece in enumerate(PIECES)}

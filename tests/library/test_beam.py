@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
-from keras_transformer.search.beam import beam_search, worst_wanted
+from keras_transformer.search.beam import worst_wanted
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.scores import NEVER, UNFINISHED
 from tests.support.models import as_numpy, assert_close
+from tests.support.searches import beam_search
 from tests.support.tables import (
     DIVISORS,
     LENGTH,
@@ -38,7 +40,7 @@ penalties = pytest.mark.parametrize(
 
 
 def beam(tables, beam_size, alpha=0.6, n_best=1, limits=None, coverages=None, beta=0.0, normalization="gnmt", **rules):
-    """Return a list of (score, tokens) per table, best first, without empty slots; `rules` as in rules.py."""
+    """Return a list of (score, tokens) per table, best first, without empty slots; `rules` by name."""
     step, state = decoder_of(tables, beam_size, coverages)
     limits = np.full(len(tables), LENGTH, "int32") if limits is None else np.array(limits, "int32")
     options = SearchOptions(beam_size, alpha, coverage_penalty=beta, n_best=n_best, length_normalization=normalization)
@@ -271,7 +273,7 @@ def test_loops_of_so_many_positions_find_the_same_for_sentences_that_end_within_
 
 def test_the_worst_wanted_score_is_that_of_the_last_output_that_is_asked_for():
     finished = types.SimpleNamespace(scores=np.array([[-1.0, -2.0, -3.0], [-4.0, -5.0, -6.0]], "float32"))
-    state = types.SimpleNamespace(finished=finished, rules={})
+    state = types.SimpleNamespace(finished=finished, rules=Rules())
     assert [as_numpy(worst_wanted(state, n_best)).tolist() for n_best in (1, 3)] == [[-1, -4], [-3, -6]]
-    state.rules["n_best"] = np.array([3, 2], "int32")
+    state.rules = Rules.of({"n_best": np.array([3, 2], "int32")})
     assert as_numpy(worst_wanted(state, 1)).tolist() == [-3, -5]

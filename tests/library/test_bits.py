@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_transformer.ground.bits import mixed, modulo_2_to_32
 from keras_transformer.layers.dropout import random_bits
-from keras_transformer.search.rules.table import of_sources, uniform
+from keras_transformer.search.rules.drawing import of_sources, uniform
 from tests.support.models import as_numpy
 
 NUMBERS = [0, 1, 2, 255, 2**16, 2**31 - 1, 2**31, 2**32 - 1]

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from keras_transformer.layers.attention import MultiHeadAttention
-from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock, PostNormResidual, PreNormResidual
+from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.normalization import PostNormResidual, PreNormResidual
 from tests.support.models import as_numpy, assert_close, layer_norm, normal, randomise
 
 EPSILON = 0.01  # far from the default, so that a block that does not pass it on is seen

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from keras_transformer.ground.tokens import EOS
-from keras_transformer.search.beam import beam_search
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.scores import NEVER
 from tests.support.models import as_numpy
+from tests.support.searches import beam_search
 from tests.support.tables import (
     LENGTH,
     OUTPUTS,

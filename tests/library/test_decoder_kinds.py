@@ -16,7 +16,6 @@ from keras_transformer.model import Transformer, with_attention
 from keras_transformer.runs.kinds import joint_decoder
 from keras_transformer.runs.saved_run import load_run
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.search.search import search
 from keras_transformer.search.step import IncrementalDecoder
 from keras_transformer.translation.explainer import Explainer
 from keras_transformer.translation.precision import in_precision
@@ -35,6 +34,7 @@ from tests.support.models import (
     sources,
 )
 from tests.support.runs import SENTENCES, random_run
+from tests.support.searches import search
 from tests.support.tables import assert_same_hypotheses
 from tests.support.training import TINY, train, training_model
 from train.config.training import RowLengths
@@ -70,7 +70,7 @@ def test_no_logit_depends_on_a_later_token(models, kind):
 def test_every_block_of_the_decoder_has_an_ssru(models):
     for kind, model in models.items():
         blocks = [model.get_layer(f"decoder_block_{number}") for number in (1, 2)]
-        assert all(isinstance(block, SSRUDecoderBlock) and block.norm == KINDS[kind].norm for block in blocks)
+        assert all(isinstance(block, SSRUDecoderBlock) and block.config.norm == KINDS[kind].norm for block in blocks)
         assert not [weight.path for weight in model.weights if "decoder" in weight.path and "self_att" in weight.path]
 
 

@@ -5,10 +5,10 @@ import pytest
 
 from keras_transformer.ground.tokens import BOS
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.search.search import search
 from keras_transformer.search.step import IncrementalDecoder
 from tests.support.models import LIVELY, as_numpy, lively_transformer, sources
 from tests.support.processes import run_without_tensorflow
+from tests.support.searches import search
 
 pytestmark = pytest.mark.release
 
@@ -69,8 +69,8 @@ import sys, jax, numpy
 from tests.library.test_decoding_backends import RULES
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.step import IncrementalDecoder
-from keras_transformer.search.search import search
 from tests.support.models import lively_transformer, sources
+from tests.support.searches import search
 decoder = IncrementalDecoder(lively_transformer())
 find = lambda ids: tuple(search(decoder, ids, SearchOptions(2, extra_length=4), rules=RULES["prefix"]))
 compiled, eager = jax.jit(find)(sources(2, 4, 6)), find(sources(2, 4, 6))

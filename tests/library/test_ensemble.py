@@ -23,7 +23,6 @@ from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run, save_run
 from keras_transformer.search.ensemble import EnsembleDecoder
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.search.search import search
 from keras_transformer.search.state import coverage_of
 from keras_transformer.search.step import IncrementalDecoder
 from keras_transformer.translation.scorer import Scorer
@@ -31,6 +30,7 @@ from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, softmax, sources
 from tests.support.runs import SENTENCES, decisive, random_run
+from tests.support.searches import search
 from tests.support.tables import assert_same_hypotheses, tokens_of
 
 SOURCES = sources(2, 3, 5, 6)

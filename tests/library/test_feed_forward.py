@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.layers.feed_forward import PLAIN, FeedForward
+from keras_transformer.layers.feed_forward import ACTIVATIONS, FeedForward
 from tests.support.models import as_numpy, assert_close, normal, randomise
 
 
@@ -66,7 +66,7 @@ def test_an_activation_named_in_the_config_is_its_formula(activation):
 @pytest.mark.parametrize("name", ["silu", "swish"])
 def test_a_swish_is_keras_own_bit_for_bit_and_brings_no_gradient_into_a_graph(name):
     states = normal(2, 5, 4) * 4.0
-    assert np.array_equal(as_numpy(PLAIN[name](states)), as_numpy(keras.activations.get(name)(states)))
+    assert np.array_equal(as_numpy(ACTIVATIONS[name](states)), as_numpy(keras.activations.get(name)(states)))
     layer = built(7, name)
     graph = tf.function(layer).get_concrete_function(tf.TensorSpec((None, None, 4))).graph
     assert not [node.type for node in graph.get_operations() if "_gradient_op_type" in node.node_def.attr]

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from keras_transformer.pieces.translation import Translation
-from keras_transformer.search.beam import beam_search
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.scores import NEVER
 from keras_transformer.text.forbidden import ROUNDS, rule_of_forbidden, search_without, warn_of_remaining
 from keras_transformer.text.forbidden import tokens_of as tokens_that_wrote
 from keras_transformer.text.glossary import Glossary, Term
 from tests.support.models import as_numpy
+from tests.support.searches import beam_search
 from tests.support.tables import LENGTH, OUTPUTS, A, B, decoder_of, random_tables, ranked_outputs, tokens_of
 
 WIDE = len(OUTPUTS)  # a beam that holds every output

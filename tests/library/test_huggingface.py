@@ -12,9 +12,9 @@ from keras_transformer.models.imported.folder import import_folder
 from keras_transformer.models.imported.huggingface import import_huggingface
 from keras_transformer.models.imported.torch_file import read_torch
 from keras_transformer.runs.kinds import incremental_decoder
-from keras_transformer.search.search import search
 from tests.support.huggingface import marian_mt, padded, random_ids
 from tests.support.marian import marian_pieces
+from tests.support.searches import search
 
 pytestmark = pytest.mark.release
 CLOSE = 5e-5

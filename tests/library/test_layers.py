@@ -8,10 +8,11 @@ import pytest
 
 import keras_transformer.layers as layers
 from keras_transformer.layers import masking
+from keras_transformer.layers.normalization import NORMS
 from tests.support.layers import EXAMPLES, SELF_MASK, STATES, every_layer, functional, outputs
 from tests.support.models import as_numpy, assert_close, randomise
 
-WRAPPERS = {layers.PostNormResidual, layers.PreNormResidual}  # have no call: they are saved as a part of their block
+WRAPPERS = set(NORMS.values())  # have no call: they are saved as a part of their block
 
 
 def registered_layers():

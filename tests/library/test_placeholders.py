@@ -8,7 +8,6 @@ import pytest
 from keras_transformer.ground.tokens import EOS, PAD
 from keras_transformer.model import Transformer
 from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.search.beam import beam_search
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.rules.placeholders import rule_of_placeholders
 from keras_transformer.search.scores import NEVER
@@ -18,6 +17,7 @@ from keras_transformer.text.spans import Protection
 from keras_transformer.translation.translator import Translator
 from tests.support.models import as_numpy
 from tests.support.runs import SENTENCES
+from tests.support.searches import beam_search
 from tests.support.tables import LENGTH, OUTPUTS, A, B, decoder_of, random_tables, ranked_outputs, tokens_of
 
 WIDE = len(OUTPUTS)  # a beam that holds every output

@@ -10,13 +10,13 @@ from keras_transformer.pieces.batching import LONGEST_SOURCE
 from keras_transformer.pieces.normalization import SPACE
 from keras_transformer.pieces.prefixes import NO_ENDING, Prefix, PrefixReader, rules_of_prefixes
 from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.search.beam import beam_search
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.translator import Translator
 from tests.support.marian import lines as marian_lines
 from tests.support.marian import pair_tokenizer
 from tests.support.models import as_numpy, assert_close
 from tests.support.runs import SENTENCES
+from tests.support.searches import beam_search
 from tests.support.tables import LENGTH, A, B, decoder_of, table, tokens_of
 
 

@@ -19,11 +19,11 @@ from keras_transformer.recurrent.step import RecurrentIncrementalDecoder
 from keras_transformer.runs.kinds import build_model, incremental_decoder, with_attention
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.scores import LEAST_COVERED
-from keras_transformer.search.search import search
 from keras_transformer.search.state import coverage_of, gather_sentences
 from keras_transformer.translation.forced import ForcedDecoder
 from keras_transformer.translation.precision import in_precision
 from tests.support.models import as_numpy, assert_close, batch_of, normal, randomise, softmax, sources
+from tests.support.searches import search
 from tests.support.tables import LENGTH, OUTPUTS, PREFIXES, VOCABULARY, ranked_outputs, tokens_of
 
 SMALL = RecurrentConfig(vocab_size=14, d_model=6)

@@ -11,14 +11,14 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.errors import UserError
 from keras_transformer.ground.tokens import BOS, EOS, PAD
 from keras_transformer.model import Transformer
+from keras_transformer.pieces.scripts import UNSPACED_CHARACTER
 from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.pieces.translation import Translation
-from keras_transformer.search.beam import beam_search
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.search.rules.required import allowed_by_required
+from keras_transformer.search.rules.required import Required
 from keras_transformer.search.scores import NEVER
-from keras_transformer.search.state import BeamState
 from keras_transformer.text.glossary import Glossary, Term
+from keras_transformer.text.occurrences import is_apart
 from keras_transformer.text.placeholders import symbols_of
 from keras_transformer.text.required import (
     Phrase,
@@ -33,7 +33,9 @@ from keras_transformer.text.spans import Protection
 from keras_transformer.translation.translator import Translator
 from tests.support.models import as_numpy
 from tests.support.runs import SENTENCES
+from tests.support.searches import beam_search, state_of
 from tests.support.tables import LENGTH, OUTPUTS, VOCABULARY, A, B, decoder_of, random_tables, ranked_outputs, tokens_of
+from tests.support.text_rules import HAS_PHRASE
 
 WIDE = len(OUTPUTS)  # a beam that holds every output
 REQUIRED = [(), ((A,),), ((A, B),), ((A, A),), ((B, A, A),), ((A,), (B,)), ((B, B), (A,)), ((A, B, B),)]
@@ -125,18 +127,7 @@ def test_a_phrase_may_begin_an_output_with_a_capital_letter_and_nowhere_else(phr
         assert is_right(greedy[0][1])
 
 
-@pytest.mark.parametrize(
-    ("text", "phrase", "is_there"),
-    [
-        ("Zwei Hunde", "zwei", True),
-        ("Zweier Hunde", "zwei", False),
-        ("Die Zwei", "zwei", False),
-        ("zwei Hunde", "Zwei", False),
-        ("<b>Zwei</b> Hunde", "zwei", True),
-        ("Ein <b>roter</b> Hund", "roter Hund", True),
-        ("SSo", "\u00dfo", False),  # its capital form is two letters
-    ],
-)
+@pytest.mark.parametrize(("text", "phrase", "is_there"), HAS_PHRASE)
 def test_a_text_has_a_phrase_whatever_tags_it_has_and_at_its_beginning_with_a_capital_letter(text, phrase, is_there):
     assert has_phrase(text, phrase) == is_there
 
@@ -191,8 +182,8 @@ def test_a_token_that_lengthens_the_word_of_a_phrase_comes_if_there_is_room_for_
     ids = np.array([[[A, A]]], "int32")  # A A B would have the second phrase, and the first one not any more
     limits = np.array([2 + room + 1], "int32")
     rules = {"required": rule_of([((A, A), (A, B))]), "word_edges": SUFFIX_B, "limits": limits}
-    state = BeamState(np.int32(2), None, ids, np.zeros((1, 1), "float32"), None, None, rules, None, None)
-    allowed = as_numpy(allowed_by_required(state, np.ones((1, 1, VOCABULARY), bool)))[0, 0]
+    state = state_of(ids, np.zeros((1, 1), "float32"), **rules)
+    allowed = as_numpy(state.rules.find(Required).allowed(state, np.ones((1, 1, VOCABULARY), bool)))[0, 0]
     assert allowed[B] == (room == 3) and allowed[A] and not allowed[EOS]
 
 
@@ -270,9 +261,14 @@ def test_phrases_that_no_translation_can_have_are_one_sentence(translator, requi
         translator.translate(["the dog"], 3, protect=protection, required=required)
 
 
-def test_phrases_are_whole_words_where_words_have_spaces():
-    assert has_phrase("der Hund.", "Hund") and not has_phrase("der Hunde", "Hund") and not has_phrase("aHund", "Hund")
-    assert has_phrase("大きな犬が", "犬") and has_phrase("a, b", ",") and has_phrase("z.B.", "z.")
+@pytest.mark.parametrize("letter", "犬々〇𠮟のกກຂ་မខ")
+def test_letters_of_scripts_without_spaces_are_words_to_every_rule(letter):
+    text = f"a{letter}b"
+    assert is_apart(text, 1, 2) and has_phrase(text, letter) and UNSPACED_CHARACTER.fullmatch(letter)
+    assert not word_edges([letter.encode()]).any()
+
+
+def test_pieces_begin_inside_a_word_and_end_with_a_letter_where_words_have_spaces():
     goes_on, is_word_end = word_edges(["\u2581a".encode(), b"a", b".", b"", "\u2581".encode(), b"\xc3", "犬".encode()])
     assert goes_on.tolist() == [False, True, False, False, False, True, False]
     assert is_word_end.tolist() == [True, True, False, False, False, True, False]

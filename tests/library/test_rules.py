@@ -7,11 +7,11 @@ import pytest
 from keras import ops
 
 from keras_transformer.ground.tokens import BOS, EOS, SPECIAL
-from keras_transformer.search.beam import beam_search
 from keras_transformer.search.options import LONGEST_NGRAM, SearchOptions
-from keras_transformer.search.rules.table import of_sources, uniform
+from keras_transformer.search.rules.drawing import of_sources, uniform
 from keras_transformer.search.scores import NEVER
 from tests.support.models import as_numpy
+from tests.support.searches import beam_search
 from tests.support.tables import (
     LENGTH,
     OUTPUTS,

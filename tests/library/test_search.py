@@ -10,10 +10,13 @@ from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import BOS, EOS, PAD
 from keras_transformer.model import Transformer, with_attention
 from keras_transformer.search.options import LONGEST_OUTPUT, OPTIONS, SearchOptions
+from keras_transformer.search.plan import SearchPlan
+from keras_transformer.search.rules.drawing import Drawing
 from keras_transformer.search.scores import LEAST_COVERED, NEVER, UNFINISHED
-from keras_transformer.search.search import search, start_search
+from keras_transformer.search.search import start_search
 from keras_transformer.search.step import IncrementalDecoder
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
+from tests.support.searches import search
 from tests.support.tables import assert_same_hypotheses, tokens_of
 
 pytestmark = pytest.mark.slow
@@ -226,8 +229,8 @@ def test_how_long_outputs_may_become_changes_nothing():
 
 def test_sentences_with_one_seed_draw_independently():
     drawing = SearchOptions(temperature=1.0, seed=7)
-    rules = start_search(IncrementalDecoder(lively_transformer()), SOURCES[:5], drawing, False, None, None).rules
-    assert len(set(as_numpy(rules["seeds"]))) == 5
+    rules = start_search(IncrementalDecoder(lively_transformer()), SOURCES[:5], SearchPlan(drawing)).rules
+    assert len(set(as_numpy(rules.find(Drawing).seeds))) == 5
 
 
 def test_a_served_graph_has_no_xla_operation(search_any_shape):

@@ -8,10 +8,10 @@ from keras import ops
 
 from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.search.options import OPTIONS, SearchOptions, checked
-from keras_transformer.search.rules.table import OF_SEARCH, rules_of
+from keras_transformer.search.rules.table import OF_SEARCH, Rules, rules_of
 from keras_transformer.translation.explainer import Explainer
 from keras_transformer.translation.translator import Translator
-from tests.support.searches import OTHER_VALUES
+from tests.support.searches import OTHER_VALUES, arrays_of
 
 pytestmark = pytest.mark.usefixtures("eager")
 BEAM = SearchOptions(beam_size=3, n_best=3, extra_length=5)
@@ -37,14 +37,15 @@ def test_the_options_of_a_sentence_reach_the_search(pair):
 
 
 def test_every_option_of_a_sentence_is_a_rule_with_its_value():
-    rules = {name: ops.convert_to_numpy(rule) for name, rule in rules_of(SearchOptions(**OTHER_VALUES), 2).items()}
+    rules = arrays_of(rules_of(SearchOptions(**OTHER_VALUES), 2))
+    rules = {name: ops.convert_to_numpy(rule) for name, rule in rules.items()}
     options = [option for option in OPTIONS.values() if option.rule and option.rule not in OF_SEARCH]
     assert set(rules) == {option.rule for option in options}
     for option in options:
         assert rules[option.rule].dtype == ("int32" if option.is_whole else "float32")
         assert rules[option.rule].tolist() == pytest.approx([OTHER_VALUES[option.name]] * 2)
-    assert rules_of(SearchOptions(), 2) == {}
-    assert set(rules_of(SearchOptions(temperature=1.0), 2)) == {"temperatures", "top_ks", "top_ps", "seeds"}
+    assert rules_of(SearchOptions(), 2) == Rules()
+    assert set(arrays_of(rules_of(SearchOptions(temperature=1.0), 2))) == {"temperatures", "top_ks", "top_ps", "seeds"}
 
 
 def test_every_option_has_a_value_that_differs_from_its_default():

@@ -10,13 +10,15 @@ import tensorflow as tf
 from keras_transformer.ground.tokens import PAD
 from keras_transformer.search.continuations import LOOKED_AT
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.scores import UNFINISHED
-from keras_transformer.search.search import SearchStart, are_static, larger, start_search
+from keras_transformer.search.search import SearchStart, larger, start_search
 from keras_transformer.search.short_vocabulary import WIDTH, ShortlistTable
 from keras_transformer.search.state import Hypotheses
 from keras_transformer.search.step import IncrementalDecoder
 from keras_transformer.text.required import word_edges
 from tests.support.models import LIVELY, as_numpy, lively_transformer, sources
+from tests.support.searches import plan_of
 
 SOURCES = np.pad(sources(2, 5, 4), ((0, 1), (0, 0)))  # 2, 5, 4 tokens and none
 OPTIONS = SearchOptions(beam_size=2, extra_length=3)
@@ -24,9 +26,8 @@ EDGES = word_edges([b"a"] * LIVELY.vocab_size)
 
 
 def started(options=OPTIONS, config=LIVELY, rules=None, **how):
-    how = {"static_shapes": False, "shortlist": None, **how}
-    rules = None if rules is None else {name: np.array(rule, "int32") for name, rule in rules.items()}
-    return start_search(IncrementalDecoder(lively_transformer(config)), SOURCES, options, rules=rules, **how)
+    rules = {name: np.array(rule, "int32") for name, rule in (rules or {}).items()}
+    return start_search(IncrementalDecoder(lively_transformer(config)), SOURCES, plan_of(options, rules, **how))
 
 
 def rows(*lengths, width=9):
@@ -59,9 +60,9 @@ def test_an_output_has_room_for_what_it_must_have_and_eos_and_never_more_than_th
     rules, limits, longest
 ):
     start = started(rules=rules)
-    assert as_numpy(start.rules["limits"]).tolist() == limits and int(start.max_length) == longest
+    assert as_numpy(start.rules.limits).tolist() == limits and int(start.max_length) == longest
     few = started(rules=rules, config=LIVELY.replace(positions="learned", max_positions=6))
-    assert as_numpy(few.rules["limits"]).tolist() == [min(limit, 6) for limit in limits]
+    assert as_numpy(few.rules.limits).tolist() == [min(limit, 6) for limit in limits]
 
 
 def test_attention_is_counted_if_a_score_needs_it():
@@ -73,8 +74,8 @@ def test_attention_is_counted_if_a_score_needs_it():
 @pytest.mark.parametrize("backend", ["tensorflow", "torch", "jax"])
 def test_shapes_are_static_on_jax_alone_unless_it_is_said(backend, monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: backend)
-    assert are_static(None) == (backend == "jax")
-    assert [are_static(is_static) for is_static in (True, False)] == [True, False]
+    assert SearchPlan().static_shapes == (backend == "jax")
+    assert [SearchPlan(static_shapes=is_static).static_shapes for is_static in (True, False)] == [True, False]
 
 
 def test_the_larger_of_two_lengths_is_a_number_if_both_are():
@@ -101,7 +102,7 @@ def test_there_are_columns_for_the_beam_and_for_what_may_be_forbidden(beam_size,
 
 
 def test_sentences_have_columns_of_their_own_unless_phrases_must_come():
-    usual = {"static_shapes": True, "shortlist": TABLE, "usual": True}
+    usual = {"static_shapes": True, "shortlist": TABLE, "positions": [LIVELY.vocab_size]}
     assert started(**usual).vocabulary.pieces.shape == (4, WIDTH)
     with_phrases = started(rules={"required": REQUIRED, "word_edges": EDGES}, **usual)
     assert with_phrases.vocabulary.pieces.shape == (WIDTH,)
@@ -110,5 +111,5 @@ def test_sentences_have_columns_of_their_own_unless_phrases_must_come():
 def test_a_sentence_that_lacks_columns_has_no_finished_output():
     vocabulary = types.SimpleNamespace(fits=np.array([True, False]), in_pieces=lambda columns: columns + 10)
     found = Hypotheses(np.ones((2, 3, 4), "int32"), np.full((2, 3), -1, "float32"), np.zeros((2, 3), bool))
-    ids, scores, _ = SearchStart(None, None, {}, 4, vocabulary).in_pieces(found)
+    ids, scores, _ = SearchStart(None, None, None, 4, vocabulary).in_pieces(found)
     assert as_numpy(scores).tolist() == [[-1] * 3, [float(np.float32(UNFINISHED))] * 3] and (as_numpy(ids) == 11).all()

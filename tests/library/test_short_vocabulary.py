@@ -16,8 +16,8 @@ from keras_transformer.runs.kinds import build_model, incremental_decoder
 from keras_transformer.search import short_vocabulary as module
 from keras_transformer.search.ensemble import EnsembleDecoder
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.scores import NEVER, UNFINISHED
-from keras_transformer.search.search import search
 from keras_transformer.search.short_vocabulary import (
     WIDTH,
     ShortlistTable,
@@ -27,11 +27,11 @@ from keras_transformer.search.short_vocabulary import (
     short_vocabulary,
 )
 from keras_transformer.search.state import with_room
-from keras_transformer.search.trace import traced_search
 from keras_transformer.shortlist.lexicon import Lexicon
 from keras_transformer.shortlist.shortlist import Shortlist, build
 from keras_transformer.translation.compiled_search import table_for
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
+from tests.support.searches import search, traced_search
 from tests.support.tables import assert_same_hypotheses, tokens_of
 
 PIECES = 150
@@ -239,7 +239,7 @@ def test_a_graph_that_knows_no_sizes_finds_the_same(rules):
 def test_a_step_that_has_room_changes_no_shape(members):
     """Otherwise a graph of static shapes, as LiteRT's, has no loop of such steps."""
     decoder = decoders()[0] if members == 1 else EnsembleDecoder(list(decoders()))
-    short = over_columns(decoder, short_vocabulary(table_of(random_shortlist()), SOURCES[:2], {}, 8, True))
+    short = over_columns(decoder, short_vocabulary(table_of(random_shortlist()), SOURCES[:2], Rules(), 8, True))
     state = with_room(short.start(SOURCES[:2], 3), 4)
     _, after = short.step(short.step_weights(), state, ops.zeros((2, 3), "int32"), 1, has_room=True)
     shapes = [[tuple(leaf.shape) for leaf in keras.tree.flatten(each)] for each in (state, after)]
@@ -252,7 +252,7 @@ def test_a_step_that_has_room_changes_no_shape(members):
 @pytest.mark.parametrize("count", [1, 3, 7])
 def test_the_columns_are_the_union_of_the_sentences_and_no_more(count, static_shapes):
     shortlist, rows = random_shortlist(), SOURCES[:count]
-    vocabulary = short_vocabulary(table_of(shortlist), rows, {}, 8, static_shapes)
+    vocabulary = short_vocabulary(table_of(shortlist), rows, Rules(), 8, static_shapes)
     pieces, is_listed = as_numpy(vocabulary.pieces).astype(int), as_numpy(vocabulary.bias) == 0
     union = sorted(set().union(*(shortlist.of(row[row != PAD].tolist()) for row in rows)))
     assert pieces[: len(union)].tolist() == union and not pieces[len(union) :].any()
@@ -263,7 +263,7 @@ def test_the_columns_are_the_union_of_the_sentences_and_no_more(count, static_sh
 
 
 def test_there_are_columns_for_the_whole_beam():
-    assert len(short_vocabulary(table_of(random_shortlist()), SOURCES[:1], {}, 500, False).pieces) >= 500
+    assert len(short_vocabulary(table_of(random_shortlist()), SOURCES[:1], Rules(), 500, False).pieces) >= 500
 
 
 def test_a_table_for_all_sentences_or_for_each_gives_what_stands_at_places():
@@ -274,8 +274,8 @@ def test_a_table_for_all_sentences_or_for_each_gives_what_stands_at_places():
 
 
 def test_if_too_many_columns_are_needed_every_piece_has_one_and_the_others_are_impossible():
-    shortlist, rules = random_shortlist(), {"prefixes": np.array([[5]], "int32")}
-    vocabulary = short_vocabulary(table_of(shortlist, most=0.1), SOURCES, {}, 8, True)
+    shortlist, rules = random_shortlist(), Rules.of({"prefixes": np.array([[5]], "int32")})
+    vocabulary = short_vocabulary(table_of(shortlist, most=0.1), SOURCES, Rules(), 8, True)
     assert vocabulary.pieces is vocabulary.columns is vocabulary.fits is None
     np.testing.assert_array_equal(as_numpy(vocabulary.bias), np.where(possible_in(shortlist), 0, np.float32(NEVER)))
     assert vocabulary.in_columns(rules) is rules and vocabulary.in_pieces(3) == 3

@@ -11,6 +11,7 @@ from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.runs.kinds import build_model, incremental_decoder
 from keras_transformer.search.ensemble import EnsembleDecoder
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.short_vocabulary import ShortlistTable, over_columns, short_vocabulary
 from keras_transformer.search.state import coverage_of, gather_hypotheses, gather_sentences, with_room
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, randomise, sources
@@ -33,7 +34,7 @@ def recurrent(**changes):
 def short():
     lists = np.array([[piece, 13] for piece in range(LIVELY.vocab_size)], "int32")
     table = ShortlistTable(ops.convert_to_tensor(lists), ops.convert_to_tensor([0, 1, 2, 3]), most=100.0)
-    return over_columns(transformer(), short_vocabulary(table, SOURCES, {}, 8, False))
+    return over_columns(transformer(), short_vocabulary(table, SOURCES, Rules(), 8, False))
 
 
 DECODERS = {

@@ -9,14 +9,14 @@ import tensorflow as tf
 from keras_transformer.ground.tokens import EOS, PAD, SPECIAL
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.scores import NEVER, length_penalty
-from keras_transformer.search.search import search
 from keras_transformer.search.short_vocabulary import ShortlistTable
 from keras_transformer.search.state import Candidates
 from keras_transformer.search.step import IncrementalDecoder
-from keras_transformer.search.trace import DROPPED, looked_at, traced_search
+from keras_transformer.search.trace import DROPPED, looked_at
 from keras_transformer.translation.forced import ForcedDecoder
 from tests.support.models import LIVELY, lively_transformer
 from tests.support.runs import SENTENCES
+from tests.support.searches import search, traced_search
 
 OPTIONS = SearchOptions(beam_size=3, extra_length=6, n_best=3)
 

@@ -13,6 +13,7 @@ from keras_transformer.ground.tokens import EOS, PAD
 from keras_transformer.model import Transformer
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.saved_run import load_run
+from keras_transformer.search.fallback import WithPhrases
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.scores import NEVER
 from keras_transformer.search.state import Hypotheses
@@ -30,13 +31,13 @@ LINES = ["the fox", "dog dog dog", "", "one", "a lazy hen", "three four"]
 def echo(monkeypatch, pair):
     """A function that makes a Translator whose search returns the source itself."""
 
-    def search(decoder, source_ids, options, rules, shortlist):
+    def search(decoder, source_ids, plan):
         tf.py_function(lambda ids: shapes.append(tuple(ids.shape)), [source_ids], [])
         scores = tf.zeros_like(source_ids[:, :1], tf.float32)
-        return Hypotheses(source_ids[:, None, :], scores, scores < 0)
+        return WithPhrases.of(Hypotheses(source_ids[:, None, :], scores, scores < 0))
 
     shapes = []
-    monkeypatch.setattr(compiled_search, "search", search)
+    monkeypatch.setattr(compiled_search, "search_with_phrases", search)
 
     def make(**options):
         made = Translator(*pair, **options)
@@ -68,12 +69,12 @@ def test_all_spaces_are_one_space_and_a_line_of_invisible_characters_is_blank(ec
 def test_a_model_whose_probabilities_are_no_numbers_is_one_sentence(pair, monkeypatch):
     """The search fills no hypothesis of a line whose logits are NaN."""
 
-    def search(decoder, source_ids, options, rules, shortlist):
+    def search(decoder, source_ids, plan):
         scores = tf.where(tf.reduce_all(source_ids[:, :1] == source_ids[:1, :1], -1), 2 * NEVER, 0.0)
         scores = tf.cast(scores, tf.float32)[:, None]
-        return Hypotheses(source_ids[:, None, :], scores, scores < -1e9)
+        return WithPhrases.of(Hypotheses(source_ids[:, None, :], scores, scores < -1e9))
 
-    monkeypatch.setattr(compiled_search, "search", search)
+    monkeypatch.setattr(compiled_search, "search_with_phrases", search)
     translator = Translator(*pair)
     for translate in (translator.translate, translator.translate_n_best):
         for first, number in (({}, 2), ({"first_line": 11}, 12)):
@@ -242,8 +243,8 @@ def test_two_spellings_of_one_text_count_once(monkeypatch, pair):
     scores = np.array([[-0.5, -1.0, -2.0]], "float32")
     monkeypatch.setattr(
         compiled_search,
-        "search",
-        lambda *_, **__: Hypotheses(tf.constant(ids), tf.constant(scores), tf.constant(scores) > 0),
+        "search_with_phrases",
+        lambda *_: WithPhrases.of(Hypotheses(tf.constant(ids), tf.constant(scores), tf.constant(scores) > 0)),
     )
     [found] = Translator(*pair, OPTIONS, batch_size=1).translate_n_best(["x"])
     assert [(translation.text, translation.score) for translation in found] == [(whole, -0.5), (other, -2.0)]

@@ -30,7 +30,8 @@ FORBIDDEN = {
 # of train/, in the direction of imports
 ROOMS = "config", "workers", "data", "step", "loop", "scoring", "record", "validation", "cost", "report", "top"
 EXPORT_ROOMS = (  # of export/, likewise
-    *("versions", "job", "client", "graph", "server", "certificate", "ctranslate2", "litert", "huggingface", "top"),
+    *("versions", "expressible", "job", "client", "graph", "server", "certificate", "ctranslate2", "litert"),
+    *("huggingface", "top"),
 )
 LIBRARY_ROOMS = (  # of keras_transformer/; `paper` is its top level and layers/, `front` its door and its program
     *("ground", "paper", "search", "recurrent", "pieces", "runs", "shortlist", "text", "lite", "parsing", "models"),

@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.tokens import EOS
+from keras_transformer.layers.normalization import NORMS
 from keras_transformer.model import Transformer
 from keras_transformer.pieces.tokenizer import train_tokenizer
 from tests.support.processes import python
@@ -80,6 +81,7 @@ SENTENCES = [
     "kochen",
     "hundred",
 ]
+GAINS = ("gamma", "scale")  # weights of norms, which are 1 at first
 FIRST_PIECE = 260  # after special ids and bytes
 RUN_MODEL = TransformerConfig(
     vocab_size=330, encoder_layers=1, decoder_layers=1, d_model=32, d_ff=48, num_heads=4, dropout=0.5
@@ -112,14 +114,13 @@ def decisive(transformer, seed=7, end=6.0, first_piece=FIRST_PIECE):
         drawn = generator.normal(0.0, 0.5, weight.shape)
         if weight.path.endswith("/matrix"):
             drawn[EOS + 1 : first_piece] *= 0.02
-        if weight.name != "gamma":
+        if weight.name not in GAINS:
             weight.assign(drawn)
     table = transformer.get_layer("embedding" if config.shared_embeddings else "logits").matrix
     end_vector = np.array(table)[EOS]
-    beta = (
-        transformer.get_layer("decoder_norm").beta
-        if config.norm == "pre"
-        else transformer.get_layer(f"decoder_block_{config.decoder_layers}").feed_forward_residual.norm.beta
-    )
-    beta.assign(np.array(beta) + end * end_vector / (end_vector @ end_vector))
+    last_block = transformer.get_layer(f"decoder_block_{config.decoder_layers}")
+    has_norm_at_end = NORMS[config.norm].leaves_sum
+    norm = transformer.get_layer("decoder_norm") if has_norm_at_end else last_block.feed_forward_residual.norm
+    if hasattr(norm, "beta"):
+        norm.beta.assign(np.array(norm.beta) + end * end_vector / (end_vector @ end_vector))
     return transformer

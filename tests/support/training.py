@@ -17,7 +17,7 @@ from train.config.training import TrainingConfig
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences
 from train.loop.fit import fit
-from train.step.build import compiled
+from train.step.training_model import compiled
 from train.validation.validation import Sample, Validation
 from train.workers.strategy import distributed
 from train.workers.workers import Workers

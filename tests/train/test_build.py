@@ -6,7 +6,9 @@ import tensorflow as tf
 from keras_transformer.layers import Dropout
 from tests.support.training import BATCHES, TINY, tensors, training_model
 from train.config.training import TrainingConfig
-from train.step.build import build, compiled
+from train.run import build
+from train.step.training_model import compiled
+from train.workers.workers import Workers
 
 
 def test_every_setting_arrives_in_the_training_model():
@@ -22,7 +24,7 @@ def test_every_setting_arrives_in_the_training_model():
     )
     config = TINY.replace(dropout=0.4, label_smoothing=0.3)
     strategy = tf.distribute.get_strategy()
-    model = compiled(build(config, training, strategy), training, strategy)
+    model = compiled(build(config, training, Workers(strategy)), training, strategy)
     assert (model.dropout_seed, model.label_smoothing, model.xla, model.micro_batches) == (7, 0.3, False, 3)
     assert {layer.rate for layer in model.layers if isinstance(layer, Dropout)} == {0.4}
     assert model.get_layer("logits" if not config.shared_embeddings else "embedding").compute_dtype == "bfloat16"
@@ -43,9 +45,8 @@ def test_dropout_acts_in_a_step_and_each_step_has_masks_of_its_own():
 
 def test_the_first_weights_follow_from_the_seed(caplog):
     caplog.set_level("INFO", "train")
-    first, same, other = (
-        build(TINY, TrainingConfig(seed=seed), tf.distribute.get_strategy()).get_weights() for seed in (1, 1, 2)
-    )
+    alone = Workers(tf.distribute.get_strategy())
+    first, same, other = (build(TINY, TrainingConfig(seed=seed), alone).get_weights() for seed in (1, 1, 2))
     for one, two in zip(first, same, strict=True):
         np.testing.assert_array_equal(one, two)
     assert any((one != two).any() for one, two in zip(first, other, strict=True))

@@ -232,7 +232,7 @@ def test_a_run_that_is_ended_where_it_was_stopped_has_the_weights_of_one_of_as_m
     stopped, straight = write_config(tmp_path, "stopped"), write_config(tmp_path, "straight")
     with monkeypatch.context() as patch:
         closed = []
-        patch.setattr("train.run.Validator", StoppingValidator)
+        patch.setattr("train.validation.after_validation.Validator", StoppingValidator)
         patch.setattr("train.data.batches.Epochs.give_up", lambda epochs: closed.append(epochs))
         assert invoke(app, stopped).exit_code == INTERRUPTED  # after step 3, since the first validation follows step 2
         assert len(closed) == 2  # before Keras' fit returns, and at the end; so it waits for no epoch

@@ -1,23 +1,46 @@
 """Finds by trial, before the first step, with how many micro-batches a step fits in memory."""
 
+import functools
 import gc
 import logging
 from collections.abc import Callable
 
+import keras
 import numpy as np
 import tensorflow as tf
 
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.runs.run_folder import RunFolder
 
+from ..config.run import RunConfig
 from ..config.training import TrainingConfig
 from ..data.batches import ShardedBatches, training_dataset
-from ..step.training_model import TrainingModel
+from ..record.changes import write_configuration
+from ..step.training_model import TrainingModel, compiled
 from ..workers.strategy import distributed
+from ..workers.workers import Workers
 from .cost import training_memory
 from .memory import free_memory, gigabytes
 
 log = logging.getLogger("train")
+
+
+def compiled_to_fit(
+    config: RunConfig, folder: RunFolder, batches: ShardedBatches, transformer: keras.Model, workers: Workers
+) -> tuple[RunConfig, TrainingModel]:
+    """`compiled`, with as many micro-batches as memory asks for if `training.find_micro_batches` is true.
+
+    Returns the configuration with the number that was found, which config.toml then has too, and the model.
+    """
+    compile_for = functools.partial(compiled, transformer, strategy=workers.strategy)
+    if not config.training.find_micro_batches:
+        return config, compile_for(config.training)
+    model_config = transformer.model_config
+    training, model = find_micro_batches(config.training, model_config, batches, workers.strategy, compile_for)
+    config = config.model_copy(update={"training": training})
+    write_configuration(folder, config, model_config)
+    return config, model
 
 
 def find_micro_batches(

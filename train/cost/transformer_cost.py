@@ -1,6 +1,7 @@
 """What a Transformer costs, from its shapes alone: matrix products (Table 2 of the paper), weights, and memory."""
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.layers.normalization import NORMS
 
 from ..config.training import RowLengths
 
@@ -53,7 +54,7 @@ def parameter_count(config: TransformerConfig) -> int:
     if config.attention_bias:
         attention += projected + d_model
     feed_forward = 2 * d_model * config.d_ff + config.d_ff + d_model
-    norm = 2 * d_model
+    norm = NORMS[config.norm].norm_weights * d_model
     sublayers = {"convolutional": config.kernel_size * d_model**2 + d_model, "recurrent": 6 * d_model**2 + 6 * d_model}
     sublayer = sublayers.get(config.encoder_layer, attention)
     blocks = config.encoder_layers * (sublayer + feed_forward + 2 * norm)
@@ -62,7 +63,7 @@ def parameter_count(config: TransformerConfig) -> int:
     tables = config.vocab_size * d_model * (1 if config.shared_embeddings else 3)
     tables += config.vocab_size if config.logits_bias else 0
     tables += 2 * config.max_positions * d_model if config.positions == "learned" else 0
-    return blocks + tables + (2 * norm if config.norm == "pre" else 0)
+    return blocks + tables + (2 * norm if NORMS[config.norm].leaves_sum else 0)
 
 
 def kept_per_row(config: TransformerConfig, lengths: RowLengths) -> int:

@@ -8,7 +8,7 @@ import itertools
 import logging
 import math
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 
 import numpy as np
@@ -16,21 +16,26 @@ import numpy as np
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import write_atomically
 from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.runs.inference import TEXT
+from keras_transformer.runs.run_folder import RunFolder
 
 from ..config.data import DataSection
+from ..config.run import RunConfig
 from ..config.training import RowLengths, TrainingConfig
 from ..workers.tf_config import ONLY_WORKER, Worker
+from ..workers.workers import Workers
 from . import sources
 from .augmentation import Augmentation
 from .batches import PackedBatches, ShardedBatches
 from .cache import CorpusCache
-from .cleaning import cleaning_settings, joined_examples
+from .cleaning import cleaning_settings, joined_examples, proposal_lines
 from .corpus import Corpus, Split, own_shards, skipped_sentence
 from .encoding import EncodedPairs, EncodedShards, Sentences, encode_corpus
 from .epochs import Redraw
 from .mixing import Mixture
 from .placeholders import Placeholders
 from .segmentation import BpeDropout
+from .vocabulary import share_tokenizer, tokenizer_on_trial
 
 log = logging.getLogger("train")
 
@@ -74,6 +79,32 @@ def load_test_split(data: DataSection) -> Split:
 def reader_of(data: DataSection) -> ModuleType:
     """The module in sources/ that reads this section: it has the name that `data.source` has."""
     return importlib.import_module(f"{sources.__name__}.{data.source}")
+
+
+def prepared(config: RunConfig, folder: RunFolder, workers: Workers) -> tuple[RunConfig, PreparedData]:
+    """What all workers train on, and the configuration with its tokenizer, which they share.
+
+    Raises what `check_division`, `load_corpus`, `share_tokenizer` and `prepare_data` raise.
+    """
+    check_division(config.training, config.data.shards, workers.replicas, workers.worker)
+    corpus = load_corpus(config.data)
+    tokenizer = share_tokenizer(config.effective_tokenizer, corpus, folder, workers)
+    config = config.with_tokenizer(tokenizer.vocab_size, tokenizer.normalization)
+    return config, prepare_data(corpus, tokenizer, config.training, config.cache_path, workers.worker, config.data)
+
+
+def prepared_on_trial(config: RunConfig, folder: RunFolder, worker: Worker, replicas: int) -> PreparedData:
+    """What this worker would train on, of so many replicas of all workers. Keeps no tokenizer."""
+    check_division(config.training, config.data.shards, replicas, worker)
+    corpus = load_corpus(config.data)
+    tokenizer = tokenizer_on_trial(config.effective_tokenizer, corpus, folder, worker)
+    return prepare_data(corpus, tokenizer, config.training, config.cache_path, worker, config.data)
+
+
+def proposals(data: PreparedData, section: DataSection, worker: Worker) -> Iterator[str]:
+    """What `proposal_lines` says of the first of this worker's shards; nothing of trees."""
+    if section.outputs == TEXT:
+        yield from proposal_lines(own_shards(data.corpus.train, worker)[0], section)
 
 
 def prepare_data(

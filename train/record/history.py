@@ -2,9 +2,11 @@
 
 import json
 import logging
+import pathlib
+import subprocess
 from typing import NamedTuple
 
-from keras_transformer.ground.files import write_atomically
+from keras_transformer.ground.files import resolved, write_atomically
 from keras_transformer.ground.notations import json_of
 from keras_transformer.runs.run_folder import RunFolder
 
@@ -12,6 +14,8 @@ from ..config.training import TrainingConfig
 from ..loop.best import is_done
 from ..loop.checkpoints import last_progress
 from ..loop.progress import Progress
+
+CHECKOUT = pathlib.Path(__file__).parents[2]
 
 log = logging.getLogger("train")
 
@@ -63,3 +67,25 @@ def history(folder: RunFolder) -> list[Part]:
     except (ValueError, TypeError) as error:
         log.warning("%s cannot be read (%s): how the run was trained so far is not known", folder.history, error)
         return []
+
+
+def commit(checkout: pathlib.Path = CHECKOUT) -> str | None:
+    """The commit that is checked out in the folder, "with uncommitted changes" if it has any; None outside git.
+
+    A folder inside the checkout of another project has no commit of its own.
+    """
+    top = git(checkout, "rev-parse", "--show-toplevel")
+    if top is None or resolved(top) != resolved(checkout):
+        return None
+    head = git(checkout, "rev-parse", "HEAD")
+    changes = git(checkout, "status", "--porcelain", "--untracked-files=no")
+    return f"{head} with uncommitted changes" if head and changes else head
+
+
+def git(checkout: pathlib.Path, *arguments: str) -> str | None:
+    """What a git command prints; None if it fails or git is not installed."""
+    try:
+        process = subprocess.run(["git", *arguments], cwd=checkout, capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return process.stdout.strip() if process.returncode == 0 else None

@@ -1,16 +1,11 @@
 """How a run can be done again: the command, the seed, and the commit of the code."""
 
-import pathlib
 import shlex
-import subprocess
 
-from keras_transformer.ground.files import resolved
 from keras_transformer.runs.run_folder import RunFolder
 
 from ..config.training import TrainingConfig
 from ..record.history import Part, history
-
-CHECKOUT = pathlib.Path(__file__).parents[2]
 
 
 def reproduction_lines(folder: RunFolder, training: TrainingConfig) -> list[str]:
@@ -58,25 +53,3 @@ def part_line(part: Part) -> str:
 def named(commit: str | None) -> str:
     """A commit as people read it."""
     return commit or "not known, since the code was not in a git checkout"
-
-
-def commit(checkout: pathlib.Path = CHECKOUT) -> str | None:
-    """The commit that is checked out in the folder, "with uncommitted changes" if it has any; None outside git.
-
-    A folder inside the checkout of another project has no commit of its own.
-    """
-    top = git(checkout, "rev-parse", "--show-toplevel")
-    if top is None or resolved(top) != resolved(checkout):
-        return None
-    head = git(checkout, "rev-parse", "HEAD")
-    changes = git(checkout, "status", "--porcelain", "--untracked-files=no")
-    return f"{head} with uncommitted changes" if head and changes else head
-
-
-def git(checkout: pathlib.Path, *arguments: str) -> str | None:
-    """What a git command prints; None if it fails or git is not installed."""
-    try:
-        process = subprocess.run(["git", *arguments], cwd=checkout, capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return process.stdout.strip() if process.returncode == 0 else None

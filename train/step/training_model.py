@@ -12,6 +12,10 @@ import tensorflow as tf
 from keras_transformer.losses import TokenSums, token_sums
 from keras_transformer.translation_model import INPUTS
 
+from ..config.training import TrainingConfig
+from .freezing import freeze
+from .optimizer import training_optimizer
+
 DRAWS_PER_RUN = 1_000_003  # a prime that keeps the dropout seeds of different run seeds apart
 
 
@@ -190,3 +194,19 @@ def timed_next(iterator) -> tuple:
         element = next(iterator)
     with tf.control_dependencies(tf.nest.flatten(element, expand_composites=True)):
         return element, tf.timestamp() - began
+
+
+def compiled(transformer: keras.Model, training: TrainingConfig, strategy: tf.distribute.Strategy) -> TrainingModel:
+    """A TrainingModel that shares the transformer's weights, ready for `fit`."""
+    config = transformer.model_config
+    freeze(transformer, training.frozen or ())
+    with strategy.scope():
+        model = TrainingModel(transformer.input, transformer.output)
+        model.compile(
+            training_optimizer(config.d_model, training),
+            seed=training.seed,
+            label_smoothing=config.label_smoothing,
+            xla=training.xla,
+            micro_batches=training.micro_batches,
+        )
+    return model

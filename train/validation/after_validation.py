@@ -11,10 +11,12 @@ from keras_transformer.inspection.callbacks import AttentionPictures, Inspection
 from keras_transformer.inspection.residual_stream import ResidualStream
 from keras_transformer.pieces.tokenizer import Tokenizer
 
+from ..config.run import RunConfig
 from ..config.training import RowLengths, TrainingConfig
 from ..data.batches import Batch, lay_out
 from ..data.encoding import EncodedPairs
 from ..data.packing import Packing
+from ..data.prepare import PreparedData
 from ..loop.metrics_log import MetricsLog
 from .validation import Validator
 
@@ -22,6 +24,16 @@ log = logging.getLogger("train")
 
 MEASURED = 8  # sentence pairs on which the residual stream is measured: the first ones of the validation text
 SHORT = 16  # pieces of a side, EOS included, so that a picture of all heads can be read
+
+
+def validation_of(
+    config: RunConfig, transformer: keras.Model, data: PreparedData, replicas: int
+) -> tuple[Validator, Callable[[MetricsLog], list[Inspection]]]:
+    """The validator of a run, and its `inspections_of`."""
+    training = config.training
+    most_positions = training.positions_at_once(replicas)
+    validator = Validator(transformer, data, config.translation, training.xla, most_positions)
+    return validator, inspections_of(training, transformer, data.tokenizer, validator)
 
 
 def inspections_of(

@@ -16,11 +16,16 @@ import tensorflow as tf
 from keras_transformer.ground.files import write_atomically
 from keras_transformer.ground.notations import json_of
 
-from .strategy import describe
-from .tf_config import ONLY_WORKER, Worker
+from .strategy import choose_strategy, describe
+from .tf_config import ONLY_WORKER, Cluster, Worker
 
 PIECE = 64 * 2**20  # bytes of a file that are sent at once
 HEADER = 32  # bytes that hold the length of a text
+
+
+def replicas_like_here(worker: Worker) -> int:
+    """Devices of all workers together, if each has as many as this machine. Waits for no other worker."""
+    return choose_strategy().num_replicas_in_sync * worker.count
 
 
 class Workers:
@@ -32,6 +37,11 @@ class Workers:
 
     def __init__(self, strategy: tf.distribute.Strategy, worker: Worker = ONLY_WORKER):
         self.strategy, self.worker = strategy, worker
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> "Workers":
+        """All workers of the cluster, once they have started: see `choose_strategy`."""
+        return cls(choose_strategy(cluster), cluster.worker)
 
     @property
     def is_chief(self) -> bool:

@@ -13,8 +13,10 @@ from keras_transformer.losses import token_sums
 from train.config.training import RowLengths, TrainingConfig
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences
-from train.step.build import build, compiled
+from train.run import build
+from train.step.training_model import compiled
 from train.workers.strategy import choose_strategy
+from train.workers.workers import Workers
 
 PAIRS = 29_000  # as many as Multi30k has
 # Tokens per sentence, normally distributed, about as in Multi30k
@@ -53,7 +55,7 @@ def trained_model(workload: Workload, **options) -> tuple[keras.Model, keras.Mod
         tokens_per_batch=workload.tokens, row_length=workload.length, warmup_steps=workload.warmup_steps, **options
     )
     strategy = choose_strategy()
-    transformer = build(workload.config, training, strategy)
+    transformer = build(workload.config, training, Workers(strategy))
     load(transformer, workload)
     return transformer, compiled(transformer, training, strategy)
 

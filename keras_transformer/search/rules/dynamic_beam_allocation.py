@@ -8,17 +8,9 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_transformer.ground.tokens import EOS, PAD, SPECIAL
+from keras_transformer.ground.tokens import EOS, SPECIAL
 from keras_transformer.layers.gather import at_columns
-from keras_transformer.search.rules.required import (
-    Progress,
-    begins_of,
-    in_row,
-    longest_ways,
-    next_tokens,
-    progress_of,
-    word_edges_of,
-)
+from keras_transformer.search.rules.required import Progress, Required, in_row, longest_ways
 from keras_transformer.search.scores import NEVER
 from keras_transformer.search.state import BeamState, Candidates
 from keras_transformer.search.top_k import selected
@@ -26,30 +18,25 @@ from keras_transformer.search.top_k import selected
 LATER = 1e6  # below every sum of log-probabilities: what may come, but only in place of nothing
 
 
-def has_phrases(state: BeamState):
-    """Return which sentences must have phrases: bool (B,)."""
-    return ops.any(state.rules["required"] != PAD, axis=(1, 2, 3))
-
-
-def best_of_banks(state: BeamState, logits, log_probs, per_hypothesis: int) -> Candidates:
+def allocated(required: Required, state: BeamState, logits, log_probs, per_hypothesis: int) -> Candidates:
     """Select K continuations per sentence: the best one of each bank, then the second one of each, and so on.
 
     Candidates are the best tokens of each hypothesis, so many `per_hypothesis`, and those that go on with its phrases.
     A hypothesis that the model would end now should have had its phrases: whatever else continues it comes last.
 
-    Shapes: logits (B * K, V), log_probs of `changed_log_probs` (B, K, V).
+    Shapes: logits (B * K, V), log_probs of `log_probs_under` (B, K, V).
     """
-    progress = progress_of(state)
+    progress = required.progress(state)
     totals = ops.expand_dims(state.log_probs, 2) + log_probs
     scores, tokens = selected(totals, per_hypothesis)
-    more = in_row(next_tokens(state, progress))  # (B, K, N W)
+    more = in_row(required.next_tokens(progress))  # (B, K, N W)
     more_scores = ops.where(is_new(more, tokens, progress), ops.take_along_axis(totals, more, axis=2), NEVER)
     tokens, scores = ops.concatenate([tokens, more], axis=2), ops.concatenate([scores, more_scores], axis=2)
-    before, after = had_before(progress), had_after(state, progress, tokens)
+    before, after = had_before(progress), had_after(required, progress, tokens)
     highest = ops.max(logits[:, max(SPECIAL) + 1 :], axis=1)
     would_end = ops.reshape(logits[:, EOS] >= highest, (*ops.shape(state.log_probs), 1))
     is_late = ops.logical_and(ops.logical_and(would_end, tokens != EOS), after.tokens() <= before.tokens())
-    _, count, _, longest = ops.shape(state.rules["required"])
+    _, count, _, longest = ops.shape(required.required)
     return shared(scores, ops.where(is_late, scores - LATER, scores), tokens, after.bank(), count * longest + 1)
 
 
@@ -93,14 +80,14 @@ def had_before(progress: Progress) -> Had:
     return Had(*(ops.expand_dims(each, 2) for each in (~progress.missing(), progress.reached, progress.lengths)))
 
 
-def had_after(state: BeamState, progress: Progress, tokens) -> Had:
+def had_after(required: Required, progress: Progress, tokens) -> Had:
     """Return what each hypothesis has of its phrases after a token: int32 (B, K, C)."""
-    required, goes_on = state.rules["required"], ops.take(word_edges_of(state.rules)[0], tokens, axis=0)
-    longest = ops.shape(required)[3]
-    is_next = ops.expand_dims(tokens, (3, 4, 5)) == ops.expand_dims(required, (1, 2))  # (B, K, C, N, W, M)
+    goes_on = ops.take(required.edges[0], tokens, axis=0)
+    longest = ops.shape(required.required)[3]
+    is_next = ops.expand_dims(tokens, (3, 4, 5)) == ops.expand_dims(required.required, (1, 2))  # (B, K, C, N, W, M)
     is_next = ops.logical_and(is_next, ops.expand_dims(progress.is_begun[..., :longest], 2))
     items = ops.max(ops.where(is_next, ops.arange(1, longest + 1), 0), axis=5)  # (B, K, C, N, W)
-    reached = ops.maximum(items - ops.expand_dims(begins_of(state.rules), (1, 2)), 0)
+    reached = ops.maximum(items - ops.expand_dims(required.begins, (1, 2)), 0)
     lengths = ops.expand_dims(progress.lengths, 2)
     is_complete = ops.any(ops.logical_and(reached == lengths, lengths > 0), axis=4)  # (B, K, C, N)
     is_open = ops.logical_and(ops.expand_dims(progress.is_open, 2), ~ops.expand_dims(goes_on, 3))

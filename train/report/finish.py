@@ -1,14 +1,41 @@
-"""The scores of a finished run as the last record of metrics.jsonl, and so in TensorBoard's table of runs."""
+"""The end of a run: the weights that translation uses, the report, and the scores beside those of other runs."""
 
 import contextlib
 import math
 
+import keras
+
+from keras_transformer.inspection.projector import write_projector
 from keras_transformer.runs.run_folder import RunFolder
 
 from ..config.run import RunConfig
+from ..data.prepare import PreparedData
+from ..loop.fit import report_is_missing
 from ..loop.metrics_log import MetricsLog
+from ..loop.progress import Progress
+from ..loop.stopping import interrupted_by_signals
 from ..scoring.card import OutputScores
+from ..validation.selection import select_weights
+from ..validation.validation import Validator
 from .curves import read_curves
+from .report import write_report
+
+
+def finish(
+    config: RunConfig,
+    folder: RunFolder,
+    data: PreparedData,
+    transformer: keras.Model,
+    validator: Validator,
+    progress: Progress,
+    devices: str,
+) -> None:
+    """Select the weights that translation uses, and write the report. A signal ends this at once: it is soon redone."""
+    with interrupted_by_signals(report_is_missing(folder)):
+        selection = select_weights(folder, config.training, transformer, validator)
+        write_projector(folder.tensorboard, transformer, data.tokenizer.pieces())
+        card = write_report(config, folder, data, progress, selection, devices)
+        record_final_scores(folder, config, progress.step, card.scores, selection.kept.validation.loss)
 
 
 def record_final_scores(

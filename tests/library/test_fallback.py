@@ -7,14 +7,14 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.ground.tokens import BOS, EOS, PAD
-from keras_transformer.search.fallback import TOGETHER, WIDE, searched_freely_first
+from keras_transformer.search.fallback import TOGETHER, WIDE, search_with_fallback
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.rules.required import Required
 from keras_transformer.search.scores import NEVER
-from keras_transformer.search.search import search
 from keras_transformer.search.state import Hypotheses
 from keras_transformer.search.step import IncrementalDecoder
-from keras_transformer.search.trace import traced_search
 from tests.support.models import LIVELY, as_numpy, lively_transformer, sources
+from tests.support.searches import arrays_of, plan_of, search, traced_search
 from tests.support.tables import assert_same_hypotheses
 
 LENGTH = 6
@@ -42,7 +42,8 @@ def found_with(rules, options, free_scores, static_shapes=False):
     """What such a model finds, and the arguments of each search."""
     asked = []
 
-    def find(source_ids, rules, options):
+    def find(source_ids, plan):
+        rules, options = arrays_of(plan.rules), plan.options
         asked.append((as_numpy(source_ids)[:, 0].tolist(), {n: as_numpy(rule) for n, rule in rules.items()}, options))
         outputs, scores = (FORCED, (-8.0, -9.0, -9.5)) if "required" in rules else (FREE, free_scores)
         room, rows = LENGTH + 2 * ("required" in rules), len(source_ids)
@@ -51,7 +52,8 @@ def found_with(rules, options, free_scores, static_shapes=False):
         return Hypotheses(*map(tf.constant, leaves))
 
     source_ids = np.arange(len(rules["limits"]), dtype="int32")[:, np.newaxis]
-    return searched_freely_first(find, source_ids, rules, options, LENGTH + 2, static_shapes), asked
+    plan = plan_of(options, rules, static_shapes=static_shapes)
+    return search_with_fallback(find, source_ids, plan, plan.rules.find(Required), LENGTH + 2), asked
 
 
 @WAYS

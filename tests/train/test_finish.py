@@ -10,7 +10,7 @@ from tests.support.runs import metrics_of
 from tests.support.training import scores_of
 from train.loop.metrics_file import keep_records
 from train.loop.metrics_log import MetricsLog
-from train.report.final_scores import record_final_scores
+from train.report.finish import record_final_scores
 
 
 @pytest.fixture

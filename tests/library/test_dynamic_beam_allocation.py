@@ -5,12 +5,13 @@ import pytest
 
 from keras_transformer.ground.tokens import BOS, EOS, PAD, SPECIAL
 from keras_transformer.search.continuations import best_continuations
-from keras_transformer.search.rules.dynamic_beam_allocation import best_of_banks, had_after, had_before, is_new, shared
-from keras_transformer.search.rules.required import in_row, next_tokens, progress_of
+from keras_transformer.search.rules.dynamic_beam_allocation import allocated, had_after, had_before, is_new, shared
+from keras_transformer.search.rules.required import Required, in_row
 from keras_transformer.search.rules.table import is_cut_now
 from keras_transformer.search.scores import NEVER
-from keras_transformer.search.state import BeamState
 from tests.support.models import as_numpy
+from tests.support.searches import arrays_of, rules_by_name
+from tests.support.searches import state_of as state_under
 
 WORDS = 14
 
@@ -20,8 +21,20 @@ def state_of(outputs, phrases):
     ids = np.array([outputs], "int32")
     rules = {"required": np.array([phrases], "int32")[:, :, np.newaxis], "word_edges": np.zeros((2, WORDS), bool)}
     log_probs = -np.arange(len(outputs), dtype="float32")[np.newaxis]
-    rules["limits"] = np.array([99], "int32")
-    return BeamState(np.int32(ids.shape[2]), None, ids, log_probs, None, None, rules, None, None)
+    return state_under(ids, log_probs, limits=np.array([99], "int32"), **rules)
+
+
+def changed(state, **rules):
+    """The same state, with other arrays of its rules."""
+    return state._replace(rules=rules_by_name(arrays_of(state.rules) | rules))
+
+
+def required_in(state):
+    return state.rules.find(Required)
+
+
+def progress_of(state):
+    return required_in(state).progress(state)
 
 
 def chosen(state, best):
@@ -30,7 +43,7 @@ def chosen(state, best):
     logits[:, best] = -np.arange(len(best), dtype="float32")
     log_probs = logits.copy()
     log_probs[:, [*SPECIAL, EOS]] = NEVER  # the sentence may not end before it has its phrases
-    found = best_of_banks(state, logits, log_probs[np.newaxis], 2)
+    found = allocated(required_in(state), state, logits, log_probs[np.newaxis], 2)
     return list(zip(as_numpy(found.parents)[0].tolist(), as_numpy(found.tokens)[0].tolist(), strict=True))
 
 
@@ -45,7 +58,7 @@ def test_the_search_shares_its_beam_so_if_a_sentence_must_have_phrases():
     state = state_of([[5], [6]], [[9, 10]])
     two = {name: np.repeat(getattr(state, name), 2, axis=0) for name in ("ids", "log_probs")}
     rules = {"required": np.array([[[[9, 10]]], [[[PAD, PAD]]]], "int32"), "limits": np.array([99, 99], "int32")}
-    found = best_continuations(state._replace(**two, rules=state.rules | rules), logits)
+    found = best_continuations(changed(state._replace(**two), **rules), logits)
     pairs = np.stack([as_numpy(found.parents), as_numpy(found.tokens)], axis=2).astype(int).tolist()
     assert pairs == [[[0, 7], [0, 9]], [[0, 7], [1, 7]]]  # the second sentence has none
 
@@ -74,7 +87,7 @@ def test_a_beam_is_shared_among_banks_the_best_of_each_first():
 def test_a_token_may_end_one_phrase_and_begin_another_one():
     state = state_of([[9]], [[9, 10], [10, 11]])
     tokens = np.array([[[10, 9, 7]]], "int32")
-    assert as_numpy(had_after(state, progress_of(state), tokens).bank()).tolist() == [[[3, 1, 0]]]
+    assert as_numpy(had_after(required_in(state), progress_of(state), tokens).bank()).tolist() == [[[3, 1, 0]]]
 
 
 @pytest.mark.parametrize("special", SPECIAL)
@@ -82,10 +95,11 @@ def test_a_model_would_end_that_prefers_only_what_may_not_come(special):
     logits = np.full((1, WORDS), -9.0, "float32")
     logits[:, [special, EOS, 7]] = 5, 4, 0
     state = state_of([[5]], [[9, 10]])
-    cut = is_cut_now(state._replace(rules=state.rules | {"limits": np.array([2], "int32")}), logits)
+    cut = is_cut_now(changed(state, limits=np.array([2], "int32")), logits)
     assert not as_numpy(cut).any()  # at its limit too
     log_probs = np.where(np.isin(np.arange(WORDS), [*SPECIAL, EOS]), NEVER, logits).astype("float32")
-    assert as_numpy(best_of_banks(state, logits, log_probs[np.newaxis], 2).tokens).tolist() == [[9]]  # and 7 is late
+    found = allocated(required_in(state), state, logits, log_probs[np.newaxis], 2)
+    assert as_numpy(found.tokens).tolist() == [[9]]  # and 7 is late
 
 
 def test_each_hypothesis_has_a_progress_of_its_own():
@@ -108,10 +122,9 @@ def test_a_token_that_goes_on_with_phrases_is_one_more_candidate_once():
 )
 def test_a_token_is_one_more_candidate_though_it_also_goes_on_with_what_may_not_come(position, phrases):
     state = state_of([[9, 10]], [[9, 10]])
-    rules = state.rules | {"required": np.array([phrases], "int32")}
-    state = state._replace(position=np.int32(position), rules=rules)
+    state = changed(state._replace(position=np.int32(position)), required=np.array([phrases], "int32"))
     progress = progress_of(state)
-    more = in_row(next_tokens(state, progress))
+    more = in_row(required_in(state).next_tokens(progress))
     assert as_numpy(more).tolist() == [[[9, 9]]]
     assert as_numpy(is_new(more, np.array([[[7, 12]]], "int32"), progress)).tolist() == [[[False, True]]]
 
@@ -119,8 +132,8 @@ def test_a_token_is_one_more_candidate_though_it_also_goes_on_with_what_may_not_
 def test_a_phrase_counts_in_a_bank_as_inside_a_sentence_and_more_when_it_is_complete():
     state = state_of([[7, 8], [7, 6], [6, 6]], [[9, PAD, PAD, PAD]])
     ways = [[[[9, PAD, PAD, PAD], [BOS, 7, 8, 5]]]]  # three tokens at the beginning, one inside
-    state = state._replace(rules=state.rules | {"required": np.array(ways, "int32")})
-    after = had_after(state, progress_of(state), np.array([[[5, 9, 6]] * 3], "int32"))
+    state = changed(state, required=np.array(ways, "int32"))
+    after = had_after(required_in(state), progress_of(state), np.array([[[5, 9, 6]] * 3], "int32"))
     assert as_numpy(after.bank()).tolist() == [[[1, 1, 0], [0, 1, 0], [0, 1, 0]]]
     assert as_numpy(after.tokens()).tolist() == [[[3, 3, 0], [0, 3, 0], [0, 3, 0]]]
     before = had_before(progress_of(state))

@@ -1,0 +1,60 @@
+"""Transformers that differ in one field each, in every value of it: what a law about all of them walks."""
+
+import pytest
+
+from keras_transformer.config import (
+    ACTIVATIONS,
+    DECODER_LAYERS,
+    ENCODER_LAYERS,
+    MEANT_FOR,
+    NORMS,
+    POSITIONS,
+    SINUSOIDS,
+    TransformerConfig,
+)
+from tests.support.runs import RUN_MODEL
+
+# Every value of a field that has names or truth values, and one or two others of a number.
+VALUES = {
+    "vocab_size": (RUN_MODEL.vocab_size,),  # of the tokenizer, without which nothing is exported
+    "encoder_layers": (1, 2),
+    "decoder_layers": (1, 2),
+    "d_model": (24,),
+    "d_ff": (20,),
+    "num_heads": (1, 2),
+    "key_dim": (4, 12),
+    "value_dim": (4, 12),
+    "activation": ("relu", "gelu", "swish", *ACTIVATIONS),
+    "norm": NORMS,
+    "norm_epsilon": (1e-5, 0.1),
+    "positions": POSITIONS,
+    "max_positions": (40,),
+    "sinusoids": SINUSOIDS,
+    "encoder_layer": ENCODER_LAYERS,
+    "kernel_size": (5,),
+    "dilated": (False, True),
+    "neighbourhood": (3,),
+    "decoder_layer": DECODER_LAYERS,
+    "attention_bias": (False, True),
+    "shared_embeddings": (True, False),
+    "logits_bias": (False, True),
+    "dropout": (0.0, 0.2),
+    "label_smoothing": (0.0, 0.3),
+}
+OFTEN = {"relu", "gelu", "swish"}  # activations that `make check` tries; the others take as long each
+
+
+def with_value(field: str, value) -> TransformerConfig:
+    """RUN_MODEL with this value, and with the value of another field without which it would mean nothing."""
+    other = dict([MEANT_FOR[field]]) if field in MEANT_FOR else {}
+    return RUN_MODEL.replace(**other, **{field: value})
+
+
+CASES = {with_value(field, value): f"{field}={value}" for field, values in reversed(VALUES.items()) for value in values}
+every_value = pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param(config, id=name, marks=() if config.activation in OFTEN else pytest.mark.slow)
+        for config, name in CASES.items()
+    ],
+)
