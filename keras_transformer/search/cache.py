@@ -15,14 +15,16 @@ from keras_transformer.layers.attention import MASKED_SCORE, at_least_float32
 from keras_transformer.layers.blocks import DecoderBlock
 from keras_transformer.layers.gather import rows_at
 from keras_transformer.layers.ssru import SSRUDecoderBlock
-from keras_transformer.search.incremental_attention import (
+from keras_transformer.search.incremental_blocks import (
     Cache,
+    JoinedGate,
     JoinedProjection,
     bias_of_mask,
+    joined_gate,
     joined_projection,
     step_of_self_attention,
+    step_of_ssru,
 )
-from keras_transformer.search.incremental_ssru import JoinedGate, joined_gate, step_of_ssru
 from keras_transformer.search.state import PerSentence, gather_sentences
 
 

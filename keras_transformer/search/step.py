@@ -13,14 +13,14 @@ from keras_transformer.layers.normalization import NORMS
 from keras_transformer.masks import segment_mask
 from keras_transformer.model import Transformer, encoder, target_layers
 from keras_transformer.search.cache import PASTS, Averages, Entries
-from keras_transformer.search.incremental_attention import (
+from keras_transformer.search.incremental_blocks import (
     Cache,
+    JoinedGate,
     JoinedProjection,
     bias_of_mask,
     project_memory,
     step_of_memory_attention,
 )
-from keras_transformer.search.incremental_ssru import JoinedGate
 from keras_transformer.search.state import AttendedSource, PerSentence
 
 

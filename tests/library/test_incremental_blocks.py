@@ -1,4 +1,4 @@
-"""Attention from one position of several hypotheses is the attention of the layers."""
+"""A block at one position of several hypotheses computes what its layers compute."""
 
 import keras
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
-from keras_transformer.search.incremental_attention import (
+from keras_transformer.search.incremental_blocks import (
     attend_to_memory,
     bias_of_mask,
     biased_attention,
