@@ -66,7 +66,6 @@ class Recipe(NamedTuple):
     pair: str
     what: str
     how: str
-    table: str
     runs: list[Run]
     before: str = ""
 
@@ -122,18 +121,13 @@ def read_recipes(folder: pathlib.Path) -> list[Recipe]:
 def filled(page: str, recipes: list[Recipe]) -> str:
     """Return the page with its tables written anew: each between `<!-- table NAME: ... -->` and its end.
 
-    "recipes" and "not_adopted" have the runs, "recipes_explained" and "not_adopted_explained" a row per recipe.
+    "recipes" has the runs, "recipes_explained" a row per recipe.
     """
-
-    def section(match: re.Match) -> str:
-        shown = [recipe for recipe in recipes if recipe.table == match[2].removesuffix("_explained")]
-        if match[2].endswith("_explained"):
-            text = table_of(RECIPE_HEADS, [recipe.row() for recipe in shown])
-        else:
-            text = table_of(RUN_HEADS, [row for recipe in shown for row in recipe.rows_of_runs()])
-        return f"{match[1]}{text}\n{match[3]}"
-
-    return SECTION.sub(section, page)
+    tables = {
+        "recipes": table_of(RUN_HEADS, [row for recipe in recipes for row in recipe.rows_of_runs()]),
+        "recipes_explained": table_of(RECIPE_HEADS, [recipe.row() for recipe in recipes]),
+    }
+    return SECTION.sub(lambda match: f"{match[1]}{tables[match[2]]}\n{match[3]}", page)
 
 
 @app.command()

@@ -10,7 +10,7 @@ from keras_transformer.commands.console import command_app, exit_codes, prepare_
 from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.doctor.finding import MISSING, NOTE, OK, Finding
 from keras_transformer.doctor.hardware import machine
-from keras_transformer.doctor.packages import extras, software
+from keras_transformer.doctor.packages import software
 from keras_transformer.models.hub import download, is_on_hub
 
 app = command_app()
@@ -30,12 +30,12 @@ def doctor(
 ):
     """Print what is missing here, and what to do.
 
-    Looks at packages, the machine and the extras. A line begins with ok, with note if something is missing that may not
+    Looks at packages and the machine. A line begins with ok, with note if something is missing that may not
     be wanted, or with MISSING if it is needed: then the exit code is 1. TensorFlow is not started.
     """
     with exit_codes():
         place = pathlib.Path() if path is None else download(path) if is_on_hub(path) else pathlib.Path(path)
-        count = printed("Packages", software()) + printed("Machine", machine(place)) + printed("Extras", extras())
+        count = printed("Packages", software()) + printed("Machine", machine(place))
         if path is not None:
             count += printed(path, folder_findings(place))
         print()

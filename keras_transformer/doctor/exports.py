@@ -7,7 +7,6 @@ from packaging.version import InvalidVersion, Version
 
 from keras_transformer.doctor.finding import Finding, missing, note, ok
 from keras_transformer.doctor.packages import tensorflow_name, version_of
-from keras_transformer.doctor.variables import damage_in
 from keras_transformer.ground.errors import UserError, first_line_of
 from keras_transformer.ground.files import files_in
 from keras_transformer.ground.notations import json_of
@@ -33,10 +32,11 @@ def saved_models(folder: pathlib.Path) -> Iterator[Finding]:
 
 def version(path: pathlib.Path) -> Iterator[Finding]:
     """Yield findings on one version: the graph, its variables, its assets, its certificate."""
-    problems = [f"{name} is missing or empty" for name in ("saved_model.pb",) if not has_content(path / name)]
-    if damage := damage_in(path / "variables"):
-        problems.append(damage)
-    problems += [f"{asset.relative_to(path)} is empty" for asset in path.glob("assets/*") if not has_content(asset)]
+    shards = sorted(path.glob("variables/variables.data-*"))  # each is called variables.data-NUMBER-of-COUNT
+    count = int(shards[0].name.rpartition("-")[2]) if shards else 1
+    names = [f"variables/variables.data-{number:05d}-of-{count:05d}" for number in range(count)]
+    names += ["saved_model.pb", "variables/variables.index", *(str(a.relative_to(path)) for a in path.glob("assets/*"))]
+    problems = [f"{name} is missing or empty" for name in names if not has_content(path / name)]
     if problems:
         yield missing(f"version {path.name}: {'; '.join(problems)}", AGAIN)
         return
@@ -92,19 +92,11 @@ def lite_model(path: pathlib.Path) -> Iterator[Finding]:
     yield ok(
         f"{DESCRIPTION}: a LiteRT model in {description.quantization or 'float32'}, for {len(description.rooms)} shapes"
     )
-    if version_of("ai-edge-litert") is None:
-        yield note(
-            "ai-edge-litert is not installed", "to translate with it: pip install 'keras-transformer-mt[litert]'"
-        )
 
 
 def ctranslate2_model(path: pathlib.Path) -> Iterator[Finding]:
     """Yield findings on a model for CTranslate2."""
     yield from of_files(path, "a model for CTranslate2", ("model.bin", "config.json"))
-    if version_of("ctranslate2") is None:
-        yield note(
-            "ctranslate2 is not installed", "to translate with it: pip install 'keras-transformer-mt[ctranslate2]'"
-        )
 
 
 def marian_mt(path: pathlib.Path) -> Iterator[Finding]:

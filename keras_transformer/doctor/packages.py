@@ -1,71 +1,42 @@
-"""Python, TensorFlow, Keras and the extras, by what their metadata says: nothing is imported."""
+"""Python, TensorFlow, Keras and what else is needed, by what their metadata says: nothing is imported."""
 
 import csv
 import importlib.metadata
 import os
 import platform
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
-from keras_transformer.doctor.finding import Finding, missing, note, ok
+from keras_transformer.doctor.finding import Finding, missing, ok
 from keras_transformer.ground.command_table import DISTRIBUTION
 from keras_transformer.ground.machine import cpuinfo
 from keras_transformer.ground.version import project_of_checkout, version_line
 
 TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tf-nightly")  # any of them is imported as tensorflow
-GIVES = {  # by extra
-    "train": "train, evaluate, compare and distil",
-    "serve": "export, serve and query",
-    "graph": "text inside the exported graph",
-    "inspection": "TensorBoard and pictures from a script",
-    "parsing": 'data.source = "treebank", and translate --draw',
-    "tfds": 'data.source = "tfds"',
-    "ctranslate2": "export --format ctranslate2",
-    "cluster": "cluster: text on Spark",
-    "clean": "data.clean.languages",
-    "text": "translate --paragraphs, and regular expressions in a glossary",
-    "litert": "export --format litert, and translating with such an export",
-    "hub": "hf://USER/MODEL in place of a run folder",
-    "all": "all of these",
-}
 
 
-class Declared(NamedTuple):
-    """What this distribution asks for: a range of Python, and requirements by extra; "" is for those of all."""
-
-    python: SpecifierSet
-    requirements: Mapping[str, Sequence[Requirement]]
-
-
-def declared() -> Declared:
-    """Return what pyproject.toml says in a checkout, and what pip wrote down of an installed package."""
+def declared() -> tuple[SpecifierSet, list[Requirement]]:
+    """Return the range of Python and the packages of every command: of pyproject.toml, or as pip wrote them down."""
     if project := project_of_checkout():
-        by_extra = {"": project["dependencies"], **project["optional-dependencies"]}
-        requirements = {extra: [Requirement(text) for text in texts] for extra, texts in by_extra.items()}
-        return Declared(SpecifierSet(project["requires-python"]), requirements)
-    metadata = importlib.metadata.metadata(DISTRIBUTION)
-    all_requirements = [Requirement(text) for text in importlib.metadata.requires(DISTRIBUTION) or ()]
-    requirements = {"": [one for one in all_requirements if one.marker is None]}
-    for extra in metadata.get_all("Provides-Extra") or ():
-        of_extra = [one for one in all_requirements if one.marker and one.marker.evaluate({"extra": extra})]
-        requirements[extra] = of_extra
-    return Declared(SpecifierSet(metadata["Requires-Python"]), requirements)
+        return SpecifierSet(project["requires-python"]), [Requirement(text) for text in project["dependencies"]]
+    needed = [Requirement(text) for text in importlib.metadata.requires(DISTRIBUTION) or ()]
+    python = SpecifierSet(importlib.metadata.metadata(DISTRIBUTION)["Requires-Python"])
+    return python, [requirement for requirement in needed if requirement.marker is None]
 
 
 def software() -> Iterator[Finding]:
     """Yield findings on this project, Python, TensorFlow, Keras and the other packages that every command needs."""
-    asked = declared()
+    python, requirements = declared()
     yield ok(version_line())
     version = platform.python_version()
-    if asked.python.contains(version, prereleases=True):
+    if python.contains(version, prereleases=True):
         yield ok(f"Python {version}")
     else:
-        yield missing(f"Python {version}: it must be {asked.python}", "make PYTHON=python3.12, or a new environment")
-    for requirement in asked.requirements[""]:
+        yield missing(f"Python {version}: it must be {python}", "make PYTHON=python3.12, or a new environment")
+    for requirement in requirements:
         if requirement.name == "tensorflow":
             yield from tensorflow(requirement)
         elif lack := lack_of(requirement):
@@ -118,32 +89,6 @@ def damaged_file(distribution: importlib.metadata.Distribution) -> str | None:
         if size and actual != int(size):
             return f"{name} has {actual:,} bytes of {int(size):,}"
     return None
-
-
-def extras() -> Iterator[Finding]:
-    """Yield a finding per extra of this distribution: installed, or what it would give and how to install it."""
-    requirements = declared().requirements
-    for extra in requirements:
-        if extra in ("", "all"):
-            continue
-        gives = GIVES.get(extra, "see pyproject.toml")
-        lacks = [lack for requirement in asked_by(extra, requirements) if (lack := lack_of(requirement))]
-        if lacks:
-            yield note(
-                f"{extra} ({gives}): {'; '.join(lacks)}", f"if you want it: pip install '{DISTRIBUTION}[{extra}]'"
-            )
-        else:
-            yield ok(f"{extra} ({gives})")
-
-
-def asked_by(extra: str, requirements: Mapping[str, Sequence[Requirement]]) -> Iterator[Requirement]:
-    """Yield what an extra asks for, with what the extras ask for that it names."""
-    for requirement in requirements[extra]:
-        if requirement.name == DISTRIBUTION:
-            for other in sorted(requirement.extras):
-                yield from asked_by(other, requirements)
-        else:
-            yield requirement
 
 
 def lack_of(requirement: Requirement) -> str:

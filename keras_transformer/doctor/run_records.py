@@ -1,11 +1,10 @@
 """Whether what a run remembers can be read: its configuration, history, text, metrics, scores, and what was fitted."""
 
-import json
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from keras_transformer.doctor.finding import Finding, missing, note, ok
+from keras_transformer.doctor.finding import Finding, missing, ok
 from keras_transformer.ground.errors import UserError, first_line_of
 from keras_transformer.ground.files import unpacked_lines
 from keras_transformer.ground.notations import json_of, toml_of
@@ -20,9 +19,9 @@ def records(folder: RunFolder) -> Iterator[Finding]:
     """Yield a finding on each of these files that is damaged, and one on how many of them can be read."""
     checks: dict[pathlib.Path, tuple[Callable[[pathlib.Path], object], str]] = {
         folder.config: (check_configuration, f"{RESTORE}, or let train write it again from your CONFIG"),
-        folder.history: (check_history, f"{RESTORE}; without it, report.md does not say how the run was trained"),
-        folder.training_text: (check_training_text, f"{RESTORE}; without it, train does not see if the text changes"),
-        folder.scores: (check_scores, f"{RESTORE}, or run its training command again, which writes it"),
+        folder.history: (objects_in, f"{RESTORE}; without it, report.md does not say how the run was trained"),
+        folder.training_text: (objects_in, f"{RESTORE}; without it, train does not see if the text changes"),
+        folder.scores: (objects_in, f"{RESTORE}, or run its training command again, which writes it"),
         folder.calibration: (Calibration.load, f"remove it, or keras-transformer calibrate {folder.path}"),
         folder.shortlist: (Shortlist.load, f"remove it, or keras-transformer shortlist {folder.path}"),
         folder.check_lines: (check_text, f"{RESTORE}, or export the run with --check FILE"),
@@ -42,8 +41,6 @@ def records(folder: RunFolder) -> Iterator[Finding]:
             yield missing(f"{file.name} is damaged: {first_line_of(error).rstrip('.')}", remedy)
         else:
             whole.append(file.name)
-    if folder.metrics.exists() and (damaged := damaged_metrics(folder.metrics)):
-        yield note(f"{folder.metrics.name} has damaged lines: {damaged}", "train goes on and puts them aside")
     if whole:
         yield ok(f"readable: {', '.join(whole)}")
 
@@ -57,58 +54,16 @@ def check_configuration(path: pathlib.Path) -> None:
         raise ValueError("it has no section [data]")
 
 
-def check_history(path: pathlib.Path) -> None:
-    """Raises ValueError if a line of history.jsonl is no part of a training, or if there is none."""
-    lines = path.read_text("utf-8").splitlines()
-    if not lines:
-        raise ValueError("it is empty")
-    for number, line in enumerate(lines, start=1):
-        try:
-            check_keys(json_of(line), step=int, changes=dict)
-        except ValueError as error:
-            raise ValueError(f"line {number}: {error}") from None
-
-
-def check_training_text(path: pathlib.Path) -> None:
-    """Raises ValueError if training_text.json is no record of a text, or if one that it holds is none."""
-    record = json_of(path.read_text("utf-8"))
-    while record is not None:
-        check_keys(record, pairs=int, shards=list, files=dict)
-        record = record.get("before")
-
-
-def check_scores(path: pathlib.Path) -> None:
-    """Raises ValueError if scores.json has no list of scores with a name each."""
-    values = json_of(path.read_text("utf-8"))
-    check_keys(values, scores=list)
-    for score in values["scores"]:
-        check_keys(score, name=str)
-
-
 def check_text(path: pathlib.Path) -> None:
     """Raises InputError if a file is not UTF-8, and ValueError if it has no text, as after a loss of power."""
     if not any([line.strip(" \0") for line in unpacked_lines(path)]):
         raise ValueError("it has no text")
 
 
-def check_keys(record: Any, **kinds: type) -> None:
-    """Raises ValueError if `record` is no object that has these keys with values of these kinds."""
-    if not isinstance(record, dict):
-        raise ValueError(f"{json.dumps(record)[:40]} is no object")
-    for key, kind in kinds.items():
-        if key not in record:
-            raise ValueError(f"it has no {key!r}")
-        if not isinstance(record[key], kind):
-            raise ValueError(f"{key!r} is {json.dumps(record[key])[:40]}")
-
-
-def damaged_metrics(path: pathlib.Path) -> str:
-    """Return the numbers of the lines of metrics.jsonl that are no records, as text; "" if there are none."""
-    numbers = []
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                check_keys(json_of(line), step=int)
-            except ValueError:
-                numbers.append(number)
-    return ", ".join(map(str, numbers[:5])) + (f" and {len(numbers) - 5:,} more" if len(numbers) > 5 else "")
+def objects_in(path: pathlib.Path) -> list[dict[str, Any]]:
+    """Return the objects of a file of JSON, or one per line. Raises ValueError if there is none, or it is damaged."""
+    text = path.read_text("utf-8")
+    objects = [json_of(part) for part in (text.splitlines() if path.suffix == ".jsonl" else [text])]
+    if not objects or not all(isinstance(each, dict) for each in objects):
+        raise ValueError("it holds no object of JSON")
+    return objects

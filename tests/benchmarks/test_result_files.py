@@ -5,7 +5,6 @@ import pathlib
 
 import pytest
 
-from benchmarks.paper.dependencies import report as long_dependencies
 from benchmarks.result_files import RESULTS, command_line, row_names, whole_command_line, write_result
 from benchmarks.speed import serve_table, train_table, translate_table
 
@@ -53,7 +52,6 @@ def test_two_runs_of_one_name_are_two_rows_of_a_table(folders, names):
         ("train_speed", train_table.as_markdown),
         ("bfloat16/train_speed", train_table.as_markdown),
         ("translate_speed", translate_table.as_markdown),
-        ("long_dependencies", long_dependencies.markdown),
     ],
 )
 def test_the_tables_of_a_committed_page_are_made_of_the_committed_numbers(name, page_of):

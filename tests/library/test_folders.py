@@ -211,7 +211,6 @@ def test_whatever_is_in_the_place_of_a_file_is_told_with_its_name_and_nothing_is
         "scores.json",
         "calibration.json",
         "metadata.json",
-        "metrics.jsonl",
     ],
 )
 def test_lists_that_are_nested_too_deeply_are_damage(run, name):

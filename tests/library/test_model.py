@@ -258,27 +258,6 @@ def test_every_argument_of_a_block_comes_from_the_config():
     assert [model.get_layer(f"{side}_dropout").rate for side in ("source", "target")] == [0.25, 0.25]
 
 
-OPTIONS = [
-    {},
-    dict(attention_bias=True),
-    dict(shared_embeddings=False),
-    dict(positions="learned", max_positions=9),
-    dict(logits_bias=True),
-    dict(logits_bias=True, shared_embeddings=False),
-    dict(norm="pre"),
-    dict(key_dim=5, value_dim=3),
-    dict(encoder_layers=1, decoder_layers=3, attention_bias=True, shared_embeddings=False, norm="pre", key_dim=5),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("changes", OPTIONS, ids=lambda changes: ", ".join(changes) or "default")
-def test_the_formula_for_the_number_of_parameters_counts_what_is_built(changes):
-    config = SMALL.replace(**changes)
-    built = sum(int(np.prod(weight.shape)) for weight in Transformer(config).trainable_weights)
-    assert parameter_count(config) == built
-
-
 def shape_fields(config):
     """What decides the shapes: presets that differ in dropout or label smoothing alone are built once."""
     return {n: v for n, v in dataclasses.asdict(config).items() if n not in ("dropout", "label_smoothing")}

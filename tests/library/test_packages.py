@@ -1,4 +1,4 @@
-"""What `keras-transformer doctor` says of Python, TensorFlow, Keras and the extras."""
+"""What `keras-transformer doctor` says of Python, TensorFlow and Keras."""
 
 import email.message
 import importlib.metadata
@@ -8,7 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from keras_transformer.doctor import packages
-from keras_transformer.doctor.finding import MISSING, NOTE
+from keras_transformer.doctor.finding import MISSING
 from keras_transformer.ground import version as version_module
 from tests.support.findings import cut, removed, the_missing
 from tests.support.places import ROOT
@@ -23,10 +23,6 @@ def without_the_files_of_tensorflow(request, monkeypatch):
         monkeypatch.setattr(packages, "damaged_file", lambda distribution: None)
 
 
-def test_it_says_what_each_extra_gives():
-    assert set(packages.GIVES) >= set(PROJECT["optional-dependencies"])
-
-
 def test_a_checkout_and_an_installed_package_ask_for_the_same(monkeypatch):
     in_checkout = packages.declared()
     extras = PROJECT["optional-dependencies"]
@@ -35,18 +31,11 @@ def test_a_checkout_and_an_installed_package_ask_for_the_same(monkeypatch):
     ]
     metadata = email.message.Message()
     metadata["Requires-Python"] = PROJECT["requires-python"]
-    for extra in extras:
-        metadata["Provides-Extra"] = extra
     monkeypatch.setattr(version_module, "CHECKOUT", ROOT / "no such file")
     monkeypatch.setattr(importlib.metadata, "metadata", lambda name: metadata)
     monkeypatch.setattr(importlib.metadata, "requires", lambda name: required)
     installed = packages.declared()
-    assert installed.python == in_checkout.python
-
-    def names(asked):
-        return {extra: {(one.name, str(one.specifier)) for one in all_of} for extra, all_of in asked.items()}
-
-    assert names(installed.requirements) == names(in_checkout.requirements)
+    assert installed == in_checkout
 
 
 def test_every_package_that_is_needed_is_looked_at():
@@ -124,36 +113,6 @@ def test_a_file_of_a_package_that_has_grown_is_named_and_what_python_compiled_is
     assert packages.damaged_file(distribution) is None
     (tmp_path / "thing.py").write_text("x = 10\n")
     assert packages.damaged_file(distribution) == "thing.py has 7 bytes of 6"
-
-
-def test_an_extra_that_lacks_a_package_is_a_note_with_what_installs_it(without):
-    without(huggingface_hub=None)
-    (found,) = [finding for finding in packages.extras() if finding.text.startswith("hub ")]
-    assert found.state == NOTE and "huggingface-hub is not installed" in found.text
-    assert "'keras-transformer-mt[hub]'" in found.advice
-
-
-def test_an_extra_is_looked_at_with_the_extras_that_it_names(without):
-    def lacking():
-        return {finding.text.split()[0] for finding in packages.extras() if finding.state == NOTE}
-
-    before = lacking()
-    without(tensorflow_text=None)
-    assert {"serve", "graph"} <= lacking() - before <= {"serve", "graph", "cluster"}
-
-
-def test_an_extra_may_name_extras_that_name_others():
-    name = packages.DISTRIBUTION
-    requirements = {
-        extra: [Requirement(text) for text in texts]
-        for extra, texts in {
-            "": [],
-            "all": [f"{name}[serve]"],
-            "serve": [f"{name}[graph]", "a"],
-            "graph": ["b"],
-        }.items()
-    }
-    assert [requirement.name for requirement in packages.asked_by("all", requirements)] == ["b", "a"]
 
 
 def test_a_tensorflow_that_is_too_old_is_missing(without):

@@ -5,7 +5,7 @@ import re
 from tests.support.places import ROOT
 
 LONGEST = 260  # lines of a page of the manual; the notebook and generated tables may have more
-NOTEBOOK = {"experiments.md", "results.md"}
+NOTEBOOK = {"experiments.md", "results.md", "files.md"}
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
 
 

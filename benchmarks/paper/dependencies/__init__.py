@@ -1,1 +1,0 @@
-"""What `benchmarks.paper.long_dependencies` trains: an encoder of each kind, on tasks whose answers stand far away."""
