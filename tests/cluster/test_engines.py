@@ -1,8 +1,5 @@
 """An export on a worker: what it is asked, with which defaults, and why it refuses a batch."""
 
-import gc
-import logging
-import sys
 import types
 
 import numpy as np
@@ -10,7 +7,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from cluster.engines import ENGINES, EXPORT, GraphEngine, Refused, defaults_in, opened, reason_in
+from cluster.engines import GraphEngine, Refused, defaults_in, reason_in
 from cluster.errors import ClusterError
 
 AROUND = "Graph execution error:\n\nDetected at node a/Assert defined at (most recent call last):\n<stack traces ...>\n"
@@ -30,24 +27,6 @@ AROUND = "Graph execution error:\n\nDetected at node a/Assert defined at (most r
 )
 def test_the_reason_is_the_sentence_of_the_graph(message, reason):
     assert reason_in(message) == reason
-
-
-def test_a_process_opens_the_export_that_spark_sent_once_whatever_parts_it_computes(monkeypatch, caplog):
-    folders = []
-    caplog.set_level("INFO", "keras_transformer")  # so that the level that it sets ends with this test
-    files = types.SimpleNamespace(get=lambda name: f"/files/{name}")
-    monkeypatch.setitem(sys.modules, "pyspark", types.SimpleNamespace(SparkFiles=files))
-    monkeypatch.setitem(ENGINES, "graph", lambda folder, threads: folders.append((folder, threads)))
-    gc.unfreeze()  # what the collection of tests has frozen
-    for _ in range(3):
-        opened("graph", 2)
-    opened.cache_clear()
-    assert logging.getLogger("keras_transformer").level == logging.ERROR  # warnings name lines of a batch
-    assert gc.get_freeze_count() > 1000  # what Spark need not look at after each part
-    gc.unfreeze()
-    assert folders == [(f"/files/{EXPORT}", 2)]
-    assert opened("", 2) is None
-    gc.unfreeze()
 
 
 class Signature:

@@ -162,7 +162,7 @@ def test_entries_of_no_past_leave_and_the_logits_stay():
     assert_close(as_numpy(found).reshape(2, HYPOTHESES, -1), logits[rows])
 
 
-@pytest.mark.parametrize("name", ["post_norm", "ssru"])
+@pytest.mark.parametrize("name", ["post_norm", "pre_norm_ssru"])
 def test_hypotheses_with_the_same_past_and_token_have_the_same_logits(name):
     decoder, weights, state = after_two_steps(name)
     logits, _ = decoder.step(weights, state, np.full((len(SOURCES), HYPOTHESES), 5, "int32"), 2)
@@ -171,8 +171,8 @@ def test_hypotheses_with_the_same_past_and_token_have_the_same_logits(name):
 
 
 def test_the_past_of_an_ssru_is_a_vector_per_block_and_hypothesis_however_long_it_is():
-    decoder, weights, state = after_two_steps("ssru")
-    shape = (len(SOURCES), HYPOTHESES, LIVELY.decoder_layers, LIVELY.d_model)
+    decoder, weights, state = after_two_steps("pre_norm_ssru")
+    shape = (len(SOURCES), HYPOTHESES, CONFIGS["pre_norm_ssru"].decoder_layers, LIVELY.d_model)
     assert tuple(state.past.averages.shape) == tuple(with_room(state, 8).past.averages.shape) == shape
     rows = np.array([2, 0], "int32")
     tokens = target_ids()[:, 2].reshape(-1, HYPOTHESES)
