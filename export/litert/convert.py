@@ -12,7 +12,7 @@ from keras import ops
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from keras_transformer.runs.kinds import joint_decoder
-from keras_transformer.runs.lite_folder import Room
+from keras_transformer.runs.lite_folder import ENDING_TOKENS, PREFIX_TOKENS, Room
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.rules.placeholders import rule_of_placeholders
@@ -50,6 +50,7 @@ def rooms_up_to(max_source_tokens: int, extra_length: int) -> tuple[Room, ...]:
         *(Room(1, length) for length in up_to_longest(LENGTHS_OF_ANY)),
         *(Room(1, length, usual[length]) for length in lengths),
         *(Room(MANY, length, usual[length]) for length in lengths if length <= LONGEST_OF_MANY),
+        *(Room(1, length, None, takes_prefix=True) for length in up_to_longest(LENGTHS_OF_ANY)),
     )
 
 
@@ -66,7 +67,9 @@ def lite_model(
     A signature takes source_ids int32 (rows, tokens), pieces and EOS, then PAD, and n_best int32 (rows,), how many of
     the best hypotheses of each sentence must be right. It gives ids int32 (rows, K, L), scores
     float32 (rows, K), -inf for what no hypothesis filled, is_cut bool (rows, K), and is_done bool (rows,): False if the
-    search has not ended within the outputs of the room, and so has found nothing yet.
+    search has not ended within the outputs of the room, and so has found nothing yet. One that takes a prefix has the
+    rules prefixes int32 (rows, PREFIX_TOKENS) and endings int32 (rows, N, ENDING_TOKENS) as inputs, of any N. They have
+    signatures of their own, since their search takes longer.
 
     `quantization`: "int8" keeps the weights of products as 8-bit integers, and rounds what they are multiplied with
     when it comes. None keeps them as float32. `placeholders`: the ids that are placeholders.
@@ -98,6 +101,9 @@ def search_function(outputs: Callable, room: Room) -> Any:
     """
     source_ids = tf.TensorSpec([room.rows, room.tokens], tf.int32, "source_ids")
     inputs = [source_ids, tf.TensorSpec([room.rows], tf.int32, "n_best")]
+    if room.takes_prefix:
+        inputs.append(tf.TensorSpec([room.rows, PREFIX_TOKENS], tf.int32, "prefixes"))
+        inputs.append(tf.TensorSpec([room.rows, None, ENDING_TOKENS], tf.int32, "endings"))
     outputs = functools.partial(outputs, positions_of_loops(room))
     searched = tf.function(outputs, inputs, autograph=False)
     constant = convert_variables_to_constants_v2(searched.get_concrete_function(), lower_control_flow=False)
@@ -106,7 +112,10 @@ def search_function(outputs: Callable, room: Room) -> Any:
     def named(source_ids, n_best):
         return dict(zip(names, constant(source_ids, n_best), strict=True))
 
-    return tf.function(named, inputs, autograph=False)
+    def named_from(source_ids, n_best, prefixes, endings):
+        return dict(zip(names, constant(source_ids, n_best, prefixes, endings), strict=True))
+
+    return tf.function(named_from if room.takes_prefix else named, inputs, autograph=False)
 
 
 def positions_of_loops(room: Room) -> tuple[int, ...]:
@@ -127,10 +136,15 @@ def search_outputs(
     positions: tuple[int, ...],
     source_ids,
     n_best,
+    prefixes=None,
+    endings=None,
 ) -> dict[str, Any]:
     """Return the outputs of a signature: see `lite_model`."""
-    rules = Rules.of({"n_best": n_best} | rule_of_placeholders(placeholders, source_ids))
-    ids, scores, is_cut = search(decoder, source_ids, SearchPlan(options, rules, shortlist, positions, True))
+    rules = {"n_best": n_best} | rule_of_placeholders(placeholders, source_ids)
+    if prefixes is not None:
+        rules |= {"prefixes": prefixes, "endings": endings}
+    plan = SearchPlan(options, Rules.of(rules), shortlist, positions, True)
+    ids, scores, is_cut = search(decoder, source_ids, plan)
     is_done = scores[:, 0] != UNFINISHED
     return {
         "ids": ids,
