@@ -8,16 +8,15 @@ from keras_transformer.commands.signals import end_on_interrupt
 if __name__ == "__main__":
     end_on_interrupt()  # before the imports below, which take a second
 
-from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process
-from keras_transformer.commands.options import BatchSize, GlossaryFile, KeepFile, Protect
+from keras_transformer.commands.console import command_app, exit_codes, program
+from keras_transformer.commands.options import BatchSize, TextArguments, takes_served_options, takes_text_options
 from keras_transformer.pieces.batching import BATCH_SIZE
 from keras_transformer.text.cleaning import DUPLICATES, known_scripts
-from keras_transformer.text.spans import Protection
+from keras_transformer.text.road import Ask, phrases_of
 
 from .corpora import format_of
 from .errors import ClusterError
@@ -35,10 +34,8 @@ from .options import (
     Source,
     Target,
     WithConfidence,
-    takes_inputs,
 )
-from .search import Inputs
-from .works import Clean, Nearest, Score, Translate, Work
+from .works import Clean, Inputs, Nearest, Score, Translate, Work
 
 app = command_app()
 
@@ -54,17 +51,16 @@ def cluster():
 
 
 @app.command(no_args_is_help=True)
-@takes_inputs()
+@takes_served_options(without=["n_best"])
+@takes_text_options("target_prefixes", "required")
 def translate(
     export: Export,
     source: Source,
     target: Target,
     conf: Settings,
-    search: Inputs,
+    search: dict,
+    text: TextArguments,
     master: Master = None,
-    protect: Protect = "",
-    keep: KeepFile = None,
-    glossary: GlossaryFile = None,
     confidence: WithConfidence = False,
     format: FileFormat = None,
     column: Column = "",
@@ -76,22 +72,23 @@ def translate(
     The output has one line for each line of input, in their order; JSONL, TSV and Parquet get the translation, its
     score, whether it was cut and an error as columns. A line that cannot be translated has the error, and in a text the
     one character U+FFFD. The options of the search, if there are any, need an export with the signature translate;
-    others are what the export was made with. So does protection: the column unplaced has what is missing.
+    others are what the export was made with. The column unplaced has what is missing of spans and required phrases.
     """
     with exit_codes():
-        work = Translate(search, protection=Protection.read(protect, keep, glossary), confidence=confidence)
+        ask = Ask(text.target_prefix, phrases_of(text.require), text.protection())
+        work = Translate(sorted_inputs(search), ask=ask, confidence=confidence)
         request = request_of(work, source, format, [column], batch_size)
         run(export, request, Place(source, target, master, conf, part_bytes))
 
 
 @app.command(no_args_is_help=True)
-@takes_inputs()
+@takes_served_options(without=["n_best"])
 def back_translate(
     export: Export,
     source: Source,
     target: Target,
     conf: Settings,
-    search: Inputs,
+    search: dict,
     master: Master = None,
     tag: Annotated[str, typer.Option(help="A text in front of each translation.", show_default="none")] = "",
     format: FileFormat = None,
@@ -105,18 +102,18 @@ def back_translate(
     beam, --tag marks what was translated (Caswell et al. 2019); a training lists it in tokenizer.tags.
     """
     with exit_codes():
-        request = request_of(Translate(search, tag), source, format, [column], batch_size)
+        request = request_of(Translate(sorted_inputs(search), tag), source, format, [column], batch_size)
         run(export, request, Place(source, target, master, conf, part_bytes))
 
 
 @app.command(no_args_is_help=True)
-@takes_inputs("beam_size", "length_penalty")
+@takes_served_options("beam_size", "length_penalty")
 def distil(
     export: Export,
     source: Source,
     target: Target,
     conf: Settings,
-    search: Inputs,
+    search: dict,
     master: Master = None,
     format: FileFormat = None,
     column: Column = "",
@@ -131,7 +128,7 @@ def distil(
     """
     with exit_codes():
         columns = [column, reference_column]
-        request = request_of(Nearest(search), source, format, columns, batch_size, "reference")
+        request = request_of(Nearest(sorted_inputs(search)), source, format, columns, batch_size, "reference")
         run(export, request, Place(source, target, master, conf, part_bytes))
 
 
@@ -236,6 +233,11 @@ def checked_scripts(scripts: list[str]) -> tuple[str, ...]:
     return tuple(scripts)
 
 
+def sorted_inputs(search: dict[str, Any]) -> Inputs:
+    """Return options of a search as a Work has them."""
+    return tuple(sorted(search.items()))
+
+
 def request_of(
     work: Work, source: str, format: str | None, columns: list[str], batch_size: int, second: str = ""
 ) -> Request:
@@ -249,11 +251,7 @@ def request_of(
     )
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_interrupt()
-    prepare_process(is_long=True)
-    app(arguments, prog_name=prog_name)
+main = program(app, is_long=True, ends=end_on_interrupt)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,12 @@ import logging
 import os
 import pathlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from keras_transformer.ground.errors import UserError, first_line_of
-from keras_transformer.pieces.translation import Translation
+from keras_transformer.ground.errors import first_line_of
+from keras_transformer.text.road import Engine
+from keras_transformer.text.signatures import Columns, SignatureEngine, as_texts, first_values
 
 from .errors import ClusterError
 
@@ -23,7 +24,7 @@ class Refused(Exception):
     """A batch that the export cannot compute, because of one of its rows or because memory ran out."""
 
 
-class GraphEngine:
+class GraphEngine(SignatureEngine):
     """A SavedModel. Needs TensorFlow and tensorflow-text alone.
 
     Raises ClusterError if it cannot be loaded.
@@ -47,42 +48,29 @@ class GraphEngine:
         self._defaults = defaults_in(folder)
         self._failures = tf.errors.InvalidArgumentError, tf.errors.ResourceExhaustedError
 
-    def require(self, name: str, outputs: Sequence[str], inputs: Iterable[str] = ()) -> None:
-        """Raises ClusterError unless the SavedModel has a signature of this name with these outputs and inputs."""
-        function = self._loaded.signatures.get(name)
-        if function is None or not set(outputs) <= set(function.structured_outputs):
-            raise ClusterError(
-                f"The export has no signature {name} with the outputs {', '.join(outputs)}; it has the signatures "
-                f"{', '.join(sorted(self._loaded.signatures)) or '(none)'}. Export the run again with all of them."
-            )
-        if unknown := sorted(set(inputs) - set(self._defaults[name])):
-            raise ClusterError(
-                f"The signature {name} of the export has no input {unknown[0]}; it has "
-                f"{', '.join(sorted(self._defaults[name]))}."
-            )
+    def tells(self, name: str, output: str) -> bool:
+        return name in self._loaded.signatures and output in self._loaded.signatures[name].structured_outputs
 
-    def has(self, name: str) -> bool:
-        """Return whether there is a signature of this name."""
-        return name in self._loaded.signatures
+    def defaults(self, name: str) -> Mapping[str, Any]:
+        return self._defaults.get(name, {})
 
-    def default(self, name: str, key: str) -> float:
-        """Return the default of an optional input of a signature, a number."""
-        return self._defaults[name][key].item()
-
-    def call(self, name: str, **columns: Any) -> dict[str, list]:
-        """Return the outputs of a signature by name, as lists; an input that is not given has its default.
-
-        Raises Refused if they cannot be computed.
-        """
+    def call(self, name: str, columns: Columns) -> Columns:
+        """Raises Refused if the outputs cannot be computed, and ClusterError if there is no such signature."""
         import tensorflow as tf
 
-        function, values = self._loaded.signatures[name], self._defaults[name] | columns
+        function = self._loaded.signatures.get(name)
+        if function is None:
+            raise ClusterError(
+                f"The export has no signature {name}; it has {', '.join(sorted(self._loaded.signatures)) or 'none'}. "
+                "Export the run again with all of them."
+            )
         types = {spec.name: spec.dtype for spec in function.structured_input_signature[1].values()}
+        values = {key: [value] for key, value in self.defaults(name).items()} | columns
         try:
             outputs = function(**{key: tf.constant(value, types[key]) for key, value in values.items()})
         except self._failures as error:
             raise Refused(reason_in(error.message)) from None
-        return {key: value.numpy().tolist() for key, value in outputs.items()}
+        return {key: as_texts(value.numpy().tolist()) for key, value in outputs.items()}
 
 
 def reason_in(message: str) -> str:
@@ -102,33 +90,19 @@ def defaults_in(folder: str) -> dict[str, dict[str, Any]]:
     content = (pathlib.Path(folder) / "saved_model.pb").read_bytes()
     signatures = saved_model_pb2.SavedModel.FromString(content).meta_graphs[0].signature_def
     return {
-        name: {key: tf.make_ndarray(value) for key, value in signature.defaults.items()}
+        name: first_values({key: tf.make_ndarray(value).tolist() for key, value in signature.defaults.items()})
         for name, signature in signatures.items()
     }
 
 
-class LiteEngine:
-    """A LiteRT model. Needs ai-edge-litert, sentencepiece and numpy alone. Raises UserError if it is damaged."""
+def lite_engine(folder: str, threads: int) -> Engine:
+    """Return a LiteRT model. Needs ai-edge-litert, sentencepiece and numpy alone. Raises UserError if damaged."""
+    from keras_transformer.lite.translator import LiteTranslator
 
-    def __init__(self, folder: str, threads: int):
-        from keras_transformer.lite.translator import LiteTranslator
-
-        self._translator = LiteTranslator(folder, threads=threads)
-
-    def translate(self, texts: Sequence[str]) -> list[Translation]:
-        """Return the translation of each text. Raises Refused if one has none."""
-        try:
-            return self._translator.translate(texts)
-        except UserError as error:
-            raise Refused(str(error)) from None
-
-    def pieces(self) -> list[str]:
-        """Return the pieces of the model's vocabulary."""
-        return self._translator.tokenizer.pieces()
+    return LiteTranslator(folder, threads=threads)
 
 
-Engine = GraphEngine | LiteEngine
-ENGINES: dict[str, Callable[[str, int], Engine]] = {"graph": GraphEngine, "lite": LiteEngine}
+ENGINES: dict[str, Callable[[str, int], Engine]] = {"graph": GraphEngine, "lite": lite_engine}
 
 
 @functools.cache

@@ -1,14 +1,9 @@
 """The arguments and options that the commands share, each written once."""
 
-import inspect
 import pathlib
-from collections.abc import Callable
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal
 
 import typer
-
-from keras_transformer.commands.options import in_place_of, type_of
-from keras_transformer.search.options import OPTIONS
 
 Export = Annotated[
     pathlib.Path,
@@ -68,27 +63,3 @@ WithConfidence = Annotated[
     ),
 ]
 PART_BYTES = 2**20
-
-
-def takes_inputs(*names: str) -> Callable[[Callable], Callable]:
-    """Give a command these options of a search, or all that an export has as inputs, in place of `search`.
-
-    `search` gets those that stand on the command line, as `Inputs`; the others are what the export was made with.
-    """
-    served = [option for option in OPTIONS.values() if not option.not_served and option.name != "n_best"]
-    options = [option for option in served if not names or option.name in names]
-    keyword, parameters = inspect.Parameter.KEYWORD_ONLY, []
-    for option in options:
-        kind, info = get_args(type_of(option))
-        kind = Annotated[kind | None, typer.Option(help=info.help, show_default="as exported")]
-        parameters.append(inspect.Parameter(option.name, keyword, default=None, annotation=kind))
-
-    def decorate(command: Callable) -> Callable:
-        def call(**arguments: Any) -> Any:
-            values = {option.name: arguments.pop(option.name) for option in options}
-            typed = tuple((name, value) for name, value in sorted(values.items()) if value is not None)
-            return command(**arguments, search=typed)
-
-        return in_place_of("search", parameters, command, call)
-
-    return decorate

@@ -2,18 +2,20 @@
 
 import dataclasses
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from keras_transformer.ground.errors import UserError
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.cleaning import DUPLICATE, DUPLICATES, Cleaner, detector
-from keras_transformer.text.spans import Protection
+from keras_transformer.text.road import NOTHING, Ask, Candidates, Engine, refuse_beyond, translate
 
-from .engines import Engine, Outputs
+from .engines import Outputs, Refused
 from .errors import ClusterError
-from .search import Candidates, Inputs, best_of, candidates_of, graph_only, protecting
 
 Row = tuple[str, ...]
+Inputs = tuple[tuple[str, Any], ...]  # options of the search that shall not have the export's value
+Search = Callable[[Sequence[str]], list[Candidates]]  # of texts; raises Refused
 Rows = list[Row]
 TEXT, NUMBER, TRUTH = "string", "double", "boolean"  # as Spark calls the types of columns
 OF_TRANSLATION = {"translation": TEXT, "score": NUMBER, "is_cut": TRUTH}
@@ -38,27 +40,24 @@ class Work(Protocol):
 class Translate:
     """A text to its translation, as `keras-transformer translate-export` does; with `inputs`, as they say.
 
-    tag: is put before each translation, with a space. protection: what must come through. confidence: whether there is
+    tag: is put before each translation, with a space. ask: what each line asks for. confidence: whether there is
     a column of it, for an export of a calibrated run.
     """
 
     inputs: Inputs = ()
     tag: str = ""
-    protection: Protection = dataclasses.field(default_factory=Protection)
+    ask: Ask = NOTHING
     confidence: bool = False
     example = ("",)
 
     @property
     def outputs(self) -> dict[str, str]:
-        more = {"truncated": TRUTH} if self.inputs or self.protection else {}
-        more |= {"unplaced": TEXT} if self.protection else {}
+        more = {"truncated": TRUTH} if self.inputs or self.ask.names else {}
+        more |= {"unplaced": TEXT} if self.ask.names else {}
         return OF_TRANSLATION | more | ({"confidence": NUMBER} if self.confidence else {})
 
     def on(self, engine: Engine) -> Callable[[Rows], Outputs]:
-        if self.protection:
-            search = protecting(engine, self.inputs, self.protection)
-        else:
-            search = candidates_of(engine, self.inputs, n_best=1) if self.inputs else best_of(engine)
+        search = search_of(engine, dict(self.inputs), self.ask)
         return lambda rows: [self.written(candidates) for candidates in search([text for (text,) in rows])]
 
     def written(self, candidates: Candidates) -> dict[str, Any]:
@@ -89,7 +88,8 @@ class Nearest:
     def on(self, engine: Engine) -> Callable[[Rows], Outputs]:
         from sacrebleu import sentence_chrf
 
-        search = candidates_of(engine, self.inputs)  # as many as the beam has
+        engine = engine.with_options(dict(self.inputs))
+        search = search_of(engine, {"n_best": engine.beam_size}, NOTHING)
 
         def nearest(rows: Rows) -> Outputs:
             outputs = []
@@ -153,13 +153,12 @@ class Score:
     example = ("", "")
     outputs = {"score": NUMBER, "log_probability": NUMBER, "truncated": TRUTH}
 
-    def on(self, engine: Engine) -> Callable[[Rows], Outputs]:
-        graph = graph_only(engine)
-        graph.require("score", tuple(self.outputs))
+    def on(self, engine: Any) -> Callable[[Rows], Outputs]:
+        refuse_beyond(engine, ["score"])
 
         def score(rows: Rows) -> Outputs:
             texts, translations = zip(*rows, strict=True)
-            columns = graph.call("score", text=list(texts), translation=list(translations))
+            columns = engine.call("score", {"text": list(texts), "translation": list(translations)})
             values = zip(*(columns[name] for name in self.outputs), strict=True)
             return [dict(zip(self.outputs, rounded(row), strict=True)) for row in values]
 
@@ -175,3 +174,20 @@ def outputs_of(translation: Translation) -> dict[str, Any]:
 def rounded(row: Sequence[Any]) -> list[Any]:
     """Return the values of a row, numbers with four decimals."""
     return [round(value, 4) if isinstance(value, float) else value for value in row]
+
+
+def search_of(engine: Engine, options: Mapping[str, Any], ask: Ask) -> Search:
+    """Return the search of an export with these options, for lines each of which asks for this.
+
+    Raises ConfigError for what the export is not able to do.
+    """
+    refuse_beyond(engine, ask.names)
+    asked = engine.with_options(options)
+
+    def search(texts: Sequence[str]) -> list[Candidates]:
+        try:
+            return translate(asked, texts, [ask] * len(texts), first_line=None)
+        except UserError as error:  # such as a regular expression of a glossary that takes too long for a line
+            raise Refused(str(error)) from None
+
+    return search

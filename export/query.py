@@ -9,31 +9,38 @@ if __name__ == "__main__":
     end_on_interrupt()  # before the imports below, which take a second
 
 import pathlib
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from keras_transformer.commands.console import (
-    CutLines,
-    command_app,
-    exit_codes,
-    output_line,
-    prepare_process,
-    translate_lines,
+from keras_transformer.commands.console import command_app, exit_codes, program
+from keras_transformer.commands.files import FileArguments, takes_file_options
+from keras_transformer.commands.options import (
+    TextArguments,
+    WithConfidence,
+    WithScores,
+    takes_served_options,
+    takes_text_options,
 )
-from keras_transformer.commands.options import WithConfidence, WithScores
+from keras_transformer.commands.output_files import check_not_read
+from keras_transformer.commands.translate_input import AskedText, Written, translate_input
 from keras_transformer.ground.imports import quiet_imports
 
 app = command_app()
 
 
 @app.command(no_args_is_help=True)
+@takes_file_options
+@takes_served_options()
+@takes_text_options()
 def query(
     url: Annotated[
         str,
         typer.Option(metavar="URL", help="http[s]://HOST:8501/v1/models/NAME or grpc[s]://HOST:8500/NAME."),
     ],
+    files: FileArguments,
+    search: dict,
+    text: TextArguments,
     scores: WithScores = False,
     confidence: WithConfidence = False,
     rows_per_request: Annotated[int, typer.Option(help="Lines per request, at most.")] = 32,
@@ -50,35 +57,34 @@ def query(
         pathlib.Path | None, typer.Option(metavar="FILE", help="The API key that the server wants.")
     ] = None,
 ):
-    """Translate standard input line by line with a server.
+    """Translate lines, paragraphs or a file with a server.
 
     The server is `keras-transformer serve` or `tensorflow_model_server`. Writes one line to standard output per line of
     input, in their order, as UTF-8. A request is sent again if the server is too busy; any other error ends the command
     with one sentence.
     """
     with exit_codes():
+        written = Written(search.get("n_best", 1), scores, confidence)
+        written.check(text, files)
+        asked = AskedText(text)
+        if files.output is not None:
+            check_not_read("--output", files.output, text.files)
         with quiet_imports():
             from .client.access import Access
             from .client.client import ServingClient
 
+            if search or text.names:  # the client then reads what the model takes
+                import tensorflow_serving.apis.get_model_metadata_pb2  # noqa: F401
+
             access = Access(ca, certificate, key, api_key_file)
             client = ServingClient(url, deadline, rows_per_request, requests_at_once, access=access)
-        cut_lines = CutLines()
-
-        def output_lines(lines: list[str], first_line: int) -> list[str]:
-            translations = client.translate(lines)
-            cut_lines.note(([best] for best in translations), first_line)
-            return [output_line(best, scores, confidence) for best in translations]
-
-        with cut_lines.warning("export the run again with a larger --extra-length"), end_on_closed_output():
-            translate_lines(output_lines, rows_per_request)
+        advice = "export the run again with a larger --extra-length"
+        with end_on_closed_output():
+            engine = client.with_options(search)
+            translate_input(engine, asked, files, written, rows_per_request, lambda: {"url": url, **search}, advice)
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_interrupt()
-    prepare_process()
-    app(arguments, prog_name=prog_name)
+main = program(app, ends=end_on_interrupt)
 
 
 if __name__ == "__main__":

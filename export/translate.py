@@ -9,35 +9,27 @@ if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
 import pathlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keras_transformer.commands.console import (
-    CutLines,
-    command_app,
-    exit_codes,
-    output_line,
-    prepare_process,
-    translate_lines,
+from keras_transformer.commands.console import command_app, exit_codes, program
+from keras_transformer.commands.files import FileArguments, takes_file_options
+from keras_transformer.commands.options import (
+    BatchSize,
+    TextArguments,
+    WithConfidence,
+    WithScores,
+    takes_served_options,
+    takes_text_options,
 )
-from keras_transformer.commands.files import (
-    LINES,
-    FileArguments,
-    noted,
-    road_of_files,
-    road_of_lines,
-    takes_file_options,
-    translate_files,
-)
-from keras_transformer.commands.options import BatchSize, WithConfidence, WithScores
+from keras_transformer.commands.output_files import check_not_read
+from keras_transformer.commands.translate_input import AskedText, Written, translate_input
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import resolved, sha256_of_folder
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.pieces.batching import BATCH_SIZE
 from keras_transformer.runs.lite_folder import is_lite_folder
-from keras_transformer.text.documents import DocumentTranslator
 
 from .versions import ExportError, find_version
 
@@ -51,6 +43,8 @@ app = command_app()
 
 @app.command(no_args_is_help=True)
 @takes_file_options
+@takes_served_options()
+@takes_text_options()
 def translate(
     folder: Annotated[
         pathlib.Path,
@@ -59,45 +53,35 @@ def translate(
         ),
     ],
     files: FileArguments,
+    search: dict,
+    text: TextArguments,
     scores: WithScores = False,
     confidence: WithConfidence = False,
     batch_size: BatchSize = BATCH_SIZE,
 ):
     """Translate lines, paragraphs or a file with an export alone.
 
-    Writes one line to standard output per line of input, an empty line for an empty line; both are UTF-8. The options
-    of the search, and the length to which longer lines are truncated, were set by `keras-transformer export`.
+    Writes one line to standard output per line of input, an empty line for an empty line; both are UTF-8. Options of
+    the search that are left out, and the length to which longer lines are truncated, were set by `keras-transformer
+    export`. A LiteRT model takes fewer of them, and says which.
     """
     with exit_codes():
-        if files.format != LINES and (scores or confidence):
-            raise ConfigError("--scores and --confidence are for lines: leave them out.")
+        written = Written(search.get("n_best", 1), scores, confidence)
+        written.check(text, files)
+        asked = AskedText(text)
         export = folder
         if files.output is not None:
+            check_not_read("--output", files.output, text.files)
             export = export_at(folder)  # now, since another version may come
             if resolved(files.output).is_relative_to(resolved(export)):
                 raise ConfigError(f"--output {files.output} is inside the export {export}: name a file elsewhere.")
-        translator = translator_of(export, batch_size)
-        cut_lines = CutLines("line" if files.format == LINES else "sentence")
+        translator = translator_of(export, batch_size).with_options(search)
 
-        def output_lines(lines: list[str], first_line: int) -> list[str]:
-            translations = translator.translate(lines, first_line)
-            cut_lines.note(([best] for best in translations), first_line)
-            return [output_line(best, scores, confidence) for best in translations]
+        def work() -> dict[str, Any]:
+            return {"export": sha256_of_folder(export), **search}
 
-        def work():
-            kept = {"format": files.format, "fields": files.fields, "language": files.language}
-            return {"export": sha256_of_folder(export), "scores": scores, "confidence": confidence, **kept}
-
-        with cut_lines.warning("export the run again with a larger --extra-length"):
-            if files.is_plain:
-                translate_lines(output_lines, batch_size)
-            elif files.format == LINES:
-                translate_files(road_of_lines(output_lines, iter), files, batch_size, work)
-            else:
-                documents = DocumentTranslator(
-                    noted(translator.translate, cut_lines), files.language, translator.are_too_long
-                )
-                translate_files(road_of_files(files, documents), files, batch_size, work)
+        advice = "export the run again with a larger --extra-length"
+        translate_input(translator, asked, files, written, batch_size, work, advice)
 
 
 def export_at(folder: pathlib.Path) -> pathlib.Path:
@@ -120,11 +104,7 @@ def translator_of(folder: pathlib.Path, batch_size: int) -> "ExportedTranslator 
         return open_quietly(export, batch_size)
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_signals()
-    prepare_process()
-    app(arguments, prog_name=prog_name)
+main = program(app)
 
 
 if __name__ == "__main__":

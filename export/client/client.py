@@ -1,17 +1,18 @@
 """A client of TensorFlow Serving, and of `keras-transformer serve`: lines of text in, translations out."""
 
 import concurrent.futures
+import functools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tenacity
 
-from keras_transformer.pieces.batching import list_of_lines
-from keras_transformer.pieces.translation import Translation, translations_of
+from keras_transformer.text.signatures import BEST, Columns, SignatureEngine, first_values
 
 from .access import Access
-from .transports import ClientError, Columns, transport_to
+from .failures import without_password
+from .transports import ClientError, transport_to
 
 ANYBODY = Access()
 LONGEST_DEADLINE = 86_400.0  # seconds; a socket has no endless timeout
@@ -20,7 +21,7 @@ FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between attempts; each pause is d
 RANDOM_PAUSE = tenacity.wait_random_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT)
 
 
-class ServingClient:
+class ServingClient(SignatureEngine):
     """Asks a served model over REST or gRPC.
 
         client = ServingClient("http://localhost:8501/v1/models/mine")
@@ -62,22 +63,30 @@ class ServingClient:
             raise ClientError(f"requests_at_once is {requests_at_once}; it must be at most {MOST_REQUESTS}.")
         if not 0 < deadline <= LONGEST_DEADLINE:
             raise ClientError(f"The deadline is {deadline}; it must be more than 0 seconds and at most a day.")
+        self.name = f"The model at {without_password(url)}"
         self.transport = transport_to(url, requests_at_once, access)
         self.deadline, self.rows_per_request, self.requests_at_once = deadline, rows_per_request, requests_at_once
         self.attempts = attempts
 
-    def translate(self, lines: Iterable[str]) -> list[Translation]:
-        """Return the translation of each line, in the order of the lines."""
-        lines = list_of_lines(lines)
-        if not lines:
-            return []
-        outputs = self.predict({"text": lines}, "serving_default")
-        if not {"translation", "score"} <= set(outputs):
+    def tells(self, name: str, output: str) -> bool:
+        return name == BEST or (name in self._signatures and output in self._signatures[name].outputs)
+
+    def defaults(self, name: str) -> Mapping[str, Any]:
+        return defaults_of(self._signatures[name]) if name in self._signatures else {}
+
+    @functools.cached_property
+    def _signatures(self) -> dict[str, Any]:
+        """Those of the version that was served when they were first needed."""
+        return self._retried(self.transport.metadata)
+
+    def call(self, name: str, columns: Columns) -> Columns:
+        outputs = self.predict(columns, name, None if name == BEST else {})
+        if name == BEST and not {"translation", "score"} <= set(outputs):
             raise ClientError(
                 f"The model does not translate text: its outputs are {', '.join(sorted(outputs))}, not translation and "
                 "score."
             )
-        return translations_of(outputs)
+        return outputs
 
     def predict(self, inputs: Columns, signature_name: str, options: dict[str, Any] | None = None) -> Columns:
         """Compute any signature for rows of inputs; each list of `inputs` has one value per row.
@@ -153,13 +162,7 @@ def defaults_of(signature: Any) -> dict[str, Any]:
     """Return the default of each input of a signature that has one."""
     import tensorflow as tf
 
-    defaults = {}
-    for name, value in signature.defaults.items():
-        array = tf.make_ndarray(value)
-        if array.shape == (1,):
-            element = array[0]
-            defaults[name] = element.decode("utf-8") if isinstance(element, bytes) else element.item()
-    return defaults
+    return first_values({name: tf.make_ndarray(value).tolist() for name, value in signature.defaults.items()})
 
 
 def as_floats(signature: Any, name: str, values: list) -> list:

@@ -7,6 +7,7 @@ import urllib.parse
 from typing import Any, Protocol
 
 from keras_transformer.ground.errors import UserError
+from keras_transformer.text.signatures import Columns, as_texts
 
 from .access import Access, BearerKey
 from .failures import cause_of, passes, seconds_of, without_password
@@ -22,8 +23,6 @@ PERMANENT = (  # parts of messages whose code is that of errors that pass
     "WRONG_VERSION_NUMBER",
     "alert",
 )
-
-Columns = dict[str, list]
 
 
 class ClientError(UserError):
@@ -188,7 +187,7 @@ class GrpcTransport:
             except (TypeError, ValueError) as error:  # UnicodeEncodeError is a ValueError
                 raise ClientError(f"The input {name!r} cannot be sent: {on_one_line(str(error))}") from None
         response = self._call(self.stub.Predict, request, seconds)
-        return {name: decoded(self.tf.make_ndarray(tensor).tolist()) for name, tensor in response.outputs.items()}
+        return {name: as_texts(self.tf.make_ndarray(tensor).tolist()) for name, tensor in response.outputs.items()}
 
     def metadata(self, seconds: float) -> dict[str, Any]:
         from tensorflow_serving.apis.get_model_metadata_pb2 import GetModelMetadataRequest, SignatureDefMap
@@ -215,10 +214,3 @@ class GrpcTransport:
 def encoded(values: list) -> list:
     """Return the values with strings as bytes. Raises UnicodeEncodeError for half of a surrogate pair."""
     return [value.encode("utf-8") if isinstance(value, str) else value for value in values]
-
-
-def decoded(values: Any) -> Any:
-    """Return nested lists with bytes as strings."""
-    if isinstance(values, list):
-        return [decoded(value) for value in values]
-    return values.decode("utf-8", "replace") if isinstance(values, bytes) else values

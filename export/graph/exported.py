@@ -1,8 +1,10 @@
 """An export as a function from text to translations. It needs TensorFlow and tensorflow-text, but no model code."""
 
+import functools
 import logging
 import os
-from collections.abc import Callable, Iterable
+import pathlib
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -10,16 +12,15 @@ import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer
 
 from keras_transformer.ground.errors import first_line_of
 from keras_transformer.ground.imports import quiet_imports
-from keras_transformer.pieces.batching import BATCH_SIZE, list_of_lines
-from keras_transformer.pieces.translation import OUTPUTS, Translation, translations_of
+from keras_transformer.pieces.batching import BATCH_SIZE
+from keras_transformer.text.signatures import BEST, Columns, SignatureEngine, as_texts, first_values
 from keras_transformer.translation.parallel import map_batches, tune_for_translation
 
 from ..versions import ExportError, find_version
+from .operations import meta_graph
 
-log = logging.getLogger("keras_transformer")
 
-
-class ExportedTranslator:
+class ExportedTranslator(SignatureEngine):
     """Translates with a SavedModel that `keras-transformer export` wrote.
 
     `ExportedTranslator(folder)` opens the newest version in `folder`, or `folder` itself if it is a version.
@@ -35,50 +36,51 @@ class ExportedTranslator:
             self._loaded = tf.saved_model.load(str(self.path))  # owns the weights, so it must stay alive
         except (OSError, ValueError, LookupError, tf.errors.OpError) as error:
             raise ExportError(f"{self.path} cannot be loaded: {first_line_of(error)}") from None
-        self._translate = self._loaded.signatures.get("serving_default")
-        if self._translate is None or not {"translation", "score"} <= set(self._translate.structured_outputs):
+        if not self.tells(BEST, "translation") or not self.tells(BEST, "score"):
             raise ExportError(
                 f"{self.path} is a SavedModel that does not translate text: it has no signature serving_default with "
                 "the outputs translation and score."
             )
-        tokenize = self._loaded.signatures.get("tokenize")
-        tells = tokenize is not None and "truncated" in tokenize.structured_outputs  # which older exports do not
-        self._tokenize = tokenize if tells else None
 
-    def translate(self, lines: Iterable[str], first_line: int = 1) -> list[Translation]:
-        """Return the translation of each line, in the order of the lines.
+    def tells(self, name: str, output: str) -> bool:
+        return name in self._loaded.signatures and output in self._loaded.signatures[name].structured_outputs
 
-        Of a line that is longer than the export reads, the beginning is translated, with a warning that names the line;
-        the first of them is number `first_line`.
-        """
-        rows = self._rows_of(self._translate, lines)
-        for number, row in enumerate(rows, first_line):
-            if row.get("truncated", False):  # exports of the first versions have none
-                log.warning("line %d is longer than this export reads; only its beginning is used", number)
-        columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else OUTPUTS)}
-        return translations_of(columns | {"translation": [text.decode() for text in columns["translation"]]})
+    def defaults(self, name: str) -> Mapping[str, Any]:
+        return self._defaults.get(name, {})
 
-    def are_too_long(self, lines: Iterable[str]) -> list[bool]:
-        """Return of each line whether it is longer than the export reads.
+    @functools.cached_property
+    def _defaults(self) -> dict[str, dict[str, Any]]:
+        return defaults_in(self.path)
 
-        The tokenizer tells; of an older export only the translation does, so that it is searched for this.
-        """
-        rows = self._rows_of(self._tokenize or self._translate, lines)
-        return [row.get("truncated", False) for row in rows]
-
-    def _rows_of(self, signature: Callable[..., dict[str, tf.Tensor]], lines: Iterable[str]) -> list[dict[str, Any]]:
-        """Return the outputs of a signature for each line, by name; lines that are the same are computed once."""
-        lines = list_of_lines(lines)
-        different, rows = list(dict.fromkeys(lines)), {}
+    def call(self, name: str, columns: Columns) -> Columns:
+        """Rows that are the same are computed once, in batches of similar length."""
+        signature = self._loaded.signatures[name]
+        types = {spec.name: spec.dtype for spec in signature.structured_input_signature[1].values()}
+        constants = {key: tf.constant([value], types[key]) for key, value in self.defaults(name).items()}
+        rows = list(zip(*columns.values(), strict=True))
+        different, answers = list(dict.fromkeys(rows)), {}
 
         def run_batch(indices: list[int]) -> None:
-            texts = [different[index] for index in indices]
-            outputs = {name: values.numpy().tolist() for name, values in signature(text=tf.constant(texts)).items()}
-            of_texts = zip(*outputs.values(), strict=True)
-            rows.update((text, dict(zip(outputs, row, strict=True))) for text, row in zip(texts, of_texts, strict=True))
+            batch = [different[index] for index in indices]
+            asked = {
+                key: tf.constant(values, types[key])
+                for key, values in zip(columns, map(list, zip(*batch, strict=True)), strict=True)
+            }
+            outputs = {key: as_texts(values.numpy().tolist()) for key, values in signature(**constants | asked).items()}
+            for row, answer in zip(batch, zip(*outputs.values(), strict=True), strict=True):
+                answers[row] = dict(zip(outputs, answer, strict=True))
 
-        map_batches(run_batch, {index: len(line) for index, line in enumerate(different)}, self.batch_size)
-        return [rows[line] for line in lines]
+        place = list(columns).index("text")
+        map_batches(run_batch, {index: len(row[place]) for index, row in enumerate(different)}, self.batch_size)
+        return {key: [answers[row][key] for row in rows] for key in answers[rows[0]]}
+
+
+def defaults_in(folder: pathlib.Path) -> dict[str, dict[str, Any]]:
+    """Return the default of each optional input of each signature: TensorFlow's own loading leaves them out."""
+    return {
+        name: first_values({key: tf.make_ndarray(value).tolist() for key, value in signature.defaults.items()})
+        for name, signature in meta_graph(folder).signature_def.items()
+    }
 
 
 def open_quietly(folder: str | os.PathLike, batch_size: int = BATCH_SIZE) -> ExportedTranslator:

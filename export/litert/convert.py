@@ -3,16 +3,19 @@
 import contextlib
 import functools
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 from keras import ops
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
+from keras_transformer.layers.embedding import OutputWeights, TokenEmbedding
+from keras_transformer.layers.gather import rows_at
 from keras_transformer.runs.kinds import joint_decoder
-from keras_transformer.runs.lite_folder import Room
+from keras_transformer.runs.lite_folder import ENDING_TOKENS, PREFIX_TOKENS, Room
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.rules.placeholders import rule_of_placeholders
@@ -22,7 +25,8 @@ from keras_transformer.search.search import search
 from keras_transformer.search.short_vocabulary import ShortlistTable
 
 from .merge import merged
-from .rounding import read_as_integers
+
+LARGEST = 127  # of a rounded number, on both sides of 0
 
 LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256, 512)  # tokens of a source for which a search of fixed shapes is made
 LENGTHS_OF_ANY = (32, 128)  # the same if the output may be of any length, beside the longest source
@@ -50,6 +54,7 @@ def rooms_up_to(max_source_tokens: int, extra_length: int) -> tuple[Room, ...]:
         *(Room(1, length) for length in up_to_longest(LENGTHS_OF_ANY)),
         *(Room(1, length, usual[length]) for length in lengths),
         *(Room(MANY, length, usual[length]) for length in lengths if length <= LONGEST_OF_MANY),
+        *(Room(1, length, None, takes_prefix=True) for length in up_to_longest(LENGTHS_OF_ANY)),
     )
 
 
@@ -66,7 +71,9 @@ def lite_model(
     A signature takes source_ids int32 (rows, tokens), pieces and EOS, then PAD, and n_best int32 (rows,), how many of
     the best hypotheses of each sentence must be right. It gives ids int32 (rows, K, L), scores
     float32 (rows, K), -inf for what no hypothesis filled, is_cut bool (rows, K), and is_done bool (rows,): False if the
-    search has not ended within the outputs of the room, and so has found nothing yet.
+    search has not ended within the outputs of the room, and so has found nothing yet. One that takes a prefix has the
+    rules prefixes int32 (rows, PREFIX_TOKENS) and endings int32 (rows, N, ENDING_TOKENS) as inputs, of any N. They have
+    signatures of their own, since their search takes longer.
 
     `quantization`: "int8" keeps the weights of products as 8-bit integers, and rounds what they are multiplied with
     when it comes. None keeps them as float32. `placeholders`: the ids that are placeholders.
@@ -98,6 +105,9 @@ def search_function(outputs: Callable, room: Room) -> Any:
     """
     source_ids = tf.TensorSpec([room.rows, room.tokens], tf.int32, "source_ids")
     inputs = [source_ids, tf.TensorSpec([room.rows], tf.int32, "n_best")]
+    if room.takes_prefix:
+        inputs.append(tf.TensorSpec([room.rows, PREFIX_TOKENS], tf.int32, "prefixes"))
+        inputs.append(tf.TensorSpec([room.rows, None, ENDING_TOKENS], tf.int32, "endings"))
     outputs = functools.partial(outputs, positions_of_loops(room))
     searched = tf.function(outputs, inputs, autograph=False)
     constant = convert_variables_to_constants_v2(searched.get_concrete_function(), lower_control_flow=False)
@@ -106,7 +116,10 @@ def search_function(outputs: Callable, room: Room) -> Any:
     def named(source_ids, n_best):
         return dict(zip(names, constant(source_ids, n_best), strict=True))
 
-    return tf.function(named, inputs, autograph=False)
+    def named_from(source_ids, n_best, prefixes, endings):
+        return dict(zip(names, constant(source_ids, n_best, prefixes, endings), strict=True))
+
+    return tf.function(named_from if room.takes_prefix else named, inputs, autograph=False)
 
 
 def positions_of_loops(room: Room) -> tuple[int, ...]:
@@ -127,10 +140,15 @@ def search_outputs(
     positions: tuple[int, ...],
     source_ids,
     n_best,
+    prefixes=None,
+    endings=None,
 ) -> dict[str, Any]:
     """Return the outputs of a signature: see `lite_model`."""
-    rules = Rules.of({"n_best": n_best} | rule_of_placeholders(placeholders, source_ids))
-    ids, scores, is_cut = search(decoder, source_ids, SearchPlan(options, rules, shortlist, positions, True))
+    rules = {"n_best": n_best} | rule_of_placeholders(placeholders, source_ids)
+    if prefixes is not None:
+        rules |= {"prefixes": prefixes, "endings": endings}
+    plan = SearchPlan(options, Rules.of(rules), shortlist, positions, True)
+    ids, scores, is_cut = search(decoder, source_ids, plan)
     is_done = scores[:, 0] != UNFINISHED
     return {
         "ids": ids,
@@ -138,3 +156,42 @@ def search_outputs(
         "is_cut": is_cut,
         "is_done": is_done,
     }
+
+
+@contextlib.contextmanager
+def read_as_integers(model: keras.Model) -> Iterator[None]:
+    """Let the embeddings of a model read rounded rows: q (V, d_model) int8 and s (V, 1), so that E is about s q."""
+    layers = [layer for layer in model.layers if isinstance(layer, TokenEmbedding)]
+    for layer in layers:
+        integers, scales = rounded(layer)
+        layer.__dict__["embed"] = functools.partial(rounded_rows, integers, scales * np.float32(layer.d_model**0.5))
+        layer.__dict__["output_weights"] = functools.partial(weights_of_rounded, layer, integers, scales)
+    try:
+        yield
+    finally:
+        for layer in layers:
+            del layer.__dict__["embed"], layer.__dict__["output_weights"]
+
+
+def rounded(layer: TokenEmbedding) -> tuple[np.ndarray, np.ndarray]:
+    """Return the embeddings as int8 (V, d_model), and float32 (V, 1), by which a row is to be multiplied.
+
+    It computes as the converter does, so that the weights of logits, if they are the same matrix, become the same
+    integers, which a file holds once.
+    """
+    matrix = ops.convert_to_numpy(layer.matrix).astype(np.float32)
+    scales = np.maximum(np.abs(matrix).max(axis=1, keepdims=True), np.float32(1e-30)) / np.float32(LARGEST)
+    return np.round(matrix * (np.float32(1) / scales)).astype(np.int8), scales
+
+
+def rounded_rows(integers: np.ndarray, scales: np.ndarray, ids) -> Any:
+    """Return the rows with these numbers as floats: ids (...) -> float32 (..., d_model)."""
+    return ops.cast(rows_at(integers, ids), "float32") * rows_at(scales, ids)
+
+
+def weights_of_rounded(layer: TokenEmbedding, integers: np.ndarray, scales: np.ndarray, tokens=None) -> OutputWeights:
+    """Return what `TokenEmbedding.output_weights` returns; those of chosen tokens are made of rounded rows."""
+    weights = TokenEmbedding.output_weights(layer, tokens)
+    if tokens is None:
+        return weights
+    return weights._replace(kernel=ops.swapaxes(rounded_rows(integers, scales, tokens), -1, -2))

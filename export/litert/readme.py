@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from keras_transformer.runs.lite_folder import Room
+from keras_transformer.runs.lite_folder import ENDING_TOKENS, PREFIX_TOKENS, Room
 from keras_transformer.search.options import SearchOptions
 
 README = """\
@@ -37,6 +37,9 @@ print(tokenizer.decode(best[best > 3].tolist()), outputs["scores"][0, 0])
 - `source_ids` int32 (rows, tokens): pieces, the end of the sentence (3), then 0.
 - `n_best` int32 (rows): how many of the best hypotheses of each sentence are wanted; the search may end before it
   knows the others.
+- `prefixes` int32 (rows, {prefix_tokens}) and `endings` int32 (rows, N, {ending_tokens}), of `translate_from_` alone:
+  the pieces with which the translation must begin, then 0; and N sequences, one of which must follow, each then 0. N is
+  any number.
 - `ids` int32 (rows, {beam_size}, longest): the hypotheses of each sentence, best first, each with its end (3), then 0.
 - `scores` float32 (rows, {beam_size}): -inf for what no hypothesis filled.
 - `is_cut` bool (rows, {beam_size}): whether the longest output ended it.
@@ -67,6 +70,8 @@ def readme(name: str, options: SearchOptions, rooms: Iterable[Room], quantizatio
         first=rooms[0].signature,
         tokens=rooms[0].tokens,
         beam_size=options.beam_size,
+        prefix_tokens=PREFIX_TOKENS,
+        ending_tokens=ENDING_TOKENS,
         rooms="\n".join(
             f"| `{room.signature}` | {room.rows} | {room.tokens} | {room.outputs or 'any'} |" for room in rooms
         ),

@@ -6,18 +6,18 @@ there, or bring one that must not come: the answer names it.
 """
 
 import functools
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from keras_transformer.ground.errors import UserError
+from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.glossary import FLAGS, Glossary
 from keras_transformer.text.placing import alignment_of
-from keras_transformer.text.protected import Abilities, ProtectedLine
-from keras_transformer.text.required import has_phrase
-from keras_transformer.text.spans import KINDS, Protection
+from keras_transformer.text.road import SPANS, Ask, Candidates, Engine, phrases_of, translate
+from keras_transformer.text.spans import KINDS, Protection, kinds_of
 
 from ..graph.request import FORBIDDEN, REQUIRED, TEXT, Input
 from .errors import invalid
@@ -51,6 +51,7 @@ FORCED = "is_forced"  # an output of the graph: whether required phrases made a 
 OF_PHRASES = (UNPLACED, REMAINING)
 READ_FROM = ("translations", "alignments")  # outputs of the graph
 GLOSSARIES_KEPT = 32  # that were read last
+AS_IT_IS = "utf-8", "surrogateescape"  # what is no text is left to the graph
 
 Compute = Callable[[tuple[str, ...], Arrays], Arrays]
 
@@ -85,75 +86,71 @@ def is_asked(inputs: Arrays, *of: Input) -> bool:
     return any(any(inputs[each.name].tolist()) for each in of if each.name in inputs)
 
 
-def run_protected(compute: Compute, outputs: tuple[str, ...], inputs: Arrays, abilities: Abilities) -> Arrays:
+class Traits(NamedTuple):
+    """What a model does with protected text: how many placeholders it knows, and whether it aligns words."""
+
+    placeholders: int = 0
+    aligns: bool = True
+
+
+class RequestEngine(Engine):
+    """Computes the graph for a request, whose inputs but the text stay as they are.
+
+    lines, found: what it computed, and its outputs.
+    """
+
+    abilities = SPANS | {REQUIRED.name, FORBIDDEN.name}
+
+    def __init__(self, compute: Callable[[Arrays], Arrays], traits: Traits):
+        self.compute, (self.placeholders, self.aligns) = compute, traits
+        self.lines: list[str] = []
+        self.found: Arrays = {}
+
+    def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
+        self.lines = lines
+        self.found = self.compute({"text": as_array([line.encode(*AS_IT_IS) for line in lines])})
+        columns = zip(*(self.found[name].tolist() for name in READ_FROM), strict=True)
+        return [
+            Candidates(
+                [Translation(text.decode(*AS_IT_IS), 0.0) for text in texts],
+                [alignment_of(alignment.decode()) for alignment in alignments],
+            )
+            for texts, alignments in columns
+        ]
+
+    def are_too_long(self, lines: list[str]) -> list[bool]:
+        return [False] * len(lines)  # `run_paragraphs` asks the graph
+
+
+def run_protected(compute: Compute, outputs: tuple[str, ...], inputs: Arrays, traits: Traits) -> Arrays:
     """Return the outputs of a batch of lines, with every span of each.
 
     compute: from names of outputs, and the inputs of the graph, to these outputs. In `pieces`, scores and `alignments`
-    is what the model wrote. Raises RequestError for a kind or a term that makes no sense.
+    is what the model wrote. Raises RequestError for what makes no sense.
     """
     of_graph = {name: values for name, values in inputs.items() if name not in [each.name for each in INPUTS]}
-    lines = [
-        protected_line(text, asked, abilities)
-        for text, asked in zip(inputs["text"], of_rows(inputs, INPUTS), strict=True)
-    ]
-    texts = [
-        text if line is None else line.source.text.encode() if line.source.has_text else b""
-        for text, line in zip(inputs["text"], lines, strict=True)
-    ]
     wanted = tuple(dict.fromkeys([*(name for name in outputs if name not in OF_PHRASES), *READ_FROM]))
-    found = {name: values.copy() for name, values in compute(wanted, of_graph | {"text": as_array(texts)}).items()}
-    translations, alignments = (found[name] for name in READ_FROM)
-    unplaced = np.full(translations.shape, b"", object)
-    for row, (line, [required]) in enumerate(zip(lines, of_rows(inputs, (REQUIRED,)), strict=True)):
-        if line is None:
-            continue
-        if not line.source.has_text:
-            translations[row, 0] = line.untranslated().encode()
+    engine = RequestEngine(lambda text: compute(wanted, of_graph | text), traits)
+    lines = [text.decode(*AS_IT_IS) for text in inputs["text"]]
+    try:
+        asks = [ask_of(*values) for values in of_rows(inputs, (REQUIRED, *INPUTS, FORBIDDEN))]
+        results = translate(engine, lines, asks, first_line=None)
+    except UserError as error:
+        raise invalid(str(error)) from None
+    found = {name: values.copy() for name, values in engine.found.items()}
+    texts, searched = found[READ_FROM[0]], engine.found
+    found |= {name: np.full(texts.shape, b"", object) for name in OF_PHRASES}
+    for row, (line, ask, candidates) in enumerate(zip(lines, asks, results, strict=True)):
+        for rank, translation in enumerate(candidates.translations):
+            if rank and not any(searched[name][row, rank] for name in READ_FROM):
+                continue  # beyond n_best there is nothing
+            texts[row, rank] = translation.text.encode(*AS_IT_IS)
+            found[UNPLACED][row, rank] = "\n".join(translation.unplaced).encode()
+            found[REMAINING][row, rank] = "\n".join(ask.protection.forbidden.found(translation.text)).encode()
+        if line and not engine.lines[row]:  # nothing in it was to be translated
             for name in {"scores", "log_probabilities"} & set(found):
                 found[name][row, 0] = 0
-            continue
-        for rank, text in enumerate(translations[row]):
-            if text or alignments[row, rank]:
-                alignment = alignment_of(alignments[row, rank].decode())
-                restored, missing = line.restored(text.decode(), alignment, phrases_in(required))
-                translations[row, rank], unplaced[row, rank] = restored.encode(), "\n".join(missing).encode()
-    return with_phrases(found | {UNPLACED: unplaced}, outputs, inputs)
-
-
-def with_phrases(found: Arrays, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
-    """Return outputs, with required phrases that are missing in UNPLACED, and forbidden ones that came in REMAINING."""
-    if is_asked(inputs, REQUIRED, FORBIDDEN):
-        texts, unplaced, remaining = found[READ_FROM[0]], found[UNPLACED], np.full_like(found[UNPLACED], b"")
-        for row, (required, forbidden) in enumerate(of_rows(inputs, (REQUIRED, FORBIDDEN))):
-            for rank, text in enumerate(texts[row]):
-                if rank == 0 or text:
-                    missing = [unplaced[row, rank], *missing_in(text.decode(), required)]
-                    unplaced[row, rank] = b"\n".join(filter(None, missing))
-                    remaining[row, rank] = b"\n".join(remaining_in(text.decode(), forbidden))
-        found = found | {REMAINING: remaining}
-    return {name: found[name] if name in found else np.full_like(found[UNPLACED], b"") for name in outputs}
-
-
-def missing_in(text: str, required: bytes) -> list[bytes]:
-    """Return which phrases, one per line, a text does not have, however characters are written."""
-    return [each.encode() for each in phrases_in(required) if not has_phrase(plain(text), plain(each))]
-
-
-def phrases_in(required: bytes) -> list[str]:
-    """Return the different phrases, one per line, without blank ones."""
-    phrases = [phrase.strip() for phrase in required.decode(errors="replace").split("\n")]
-    return list(dict.fromkeys(filter(None, phrases)))
-
-
-def remaining_in(text: str, forbidden: bytes) -> list[bytes]:
-    """Return the phrases, one per line, that a text has, as it has them."""
-    matches = Glossary.of_words(forbidden.decode(errors="replace").split("\n"), FORBIDDEN.name, ()).matches(text)
-    return [each.encode() for each in dict.fromkeys(text[match.start : match.end] for match in matches)]
-
-
-def plain(text: str) -> str:
-    """Return a text without what a tokenizer may change: capitals, forms of characters, and spaces."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return {name: found[name] for name in outputs}
 
 
 def as_array(texts: list[bytes]) -> np.ndarray:
@@ -169,24 +166,19 @@ def of_rows(inputs: Arrays, of: Sequence[Input]) -> Iterable[tuple[bytes, ...]]:
     return zip(*(column * rows if len(column) == 1 else column for column in columns), strict=True)
 
 
-def protected_line(text: bytes, asked: tuple[bytes, ...], abilities: Abilities) -> ProtectedLine | None:
-    """Return a line with its spans; None if it has none, or is no UTF-8. asked: INPUTS. Raises RequestError."""
-    try:
-        protection = protection_of(*asked)
-        line = ProtectedLine.of(text.decode(), protection, abilities.placeholders, not abilities.aligns)
-    except UnicodeDecodeError:  # of the line
-        return None
-    except UserError as error:
-        raise invalid(str(error)) from None
-    return line if line.has_spans else None
+def ask_of(required: bytes, *of_protection: bytes) -> Ask:
+    """Return what a request asks of a line. Raises UserError."""
+    phrases = required.decode(errors="replace").split("\n")
+    return Ask(required=phrases_of(phrases), protection=protection_of(*of_protection))
 
 
 @functools.lru_cache(GLOSSARIES_KEPT)
-def protection_of(protect: bytes, keep: bytes, glossary: bytes) -> Protection:
-    """Return the Protection that a request asks for. Raises UserError."""
+def protection_of(protect: bytes, keep: bytes, glossary: bytes, forbidden: bytes) -> Protection:
     try:
         kinds, words, terms = (value.decode() for value in (protect, keep, glossary))
     except UnicodeDecodeError:
         raise UserError(f"{', '.join(each.name for each in INPUTS)} must be UTF-8.") from None
+    others = Glossary.of_words(forbidden.decode(errors="replace").split("\n"), FORBIDDEN.name, ())
     kept = Glossary.of_words(words.splitlines(), KEEP.name)
-    return Protection.of(kinds, kept.joined(Glossary.of_lines(terms.splitlines(), GLOSSARY.name)))
+    joined = kept.joined(Glossary.of_lines(terms.splitlines(), GLOSSARY.name))
+    return Protection(kinds_of(kinds), joined, others)

@@ -7,6 +7,8 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef, TensorInfo
 
+from keras_transformer.text.road import refusal
+
 from .errors import Code, RequestError, invalid
 
 SERVING_DEFAULT = "serving_default"  # the signature of requests that name none
@@ -55,10 +57,8 @@ class Signature(NamedTuple):
 
     def check_names(self, names: Iterable[str]) -> None:
         """Raise RequestError if the signature has no input of such a name."""
-        if unknown := sorted(set(names) - set(self.inputs)):
-            raise invalid(
-                f"The signature {self.name!r} has no input {unknown[0]!r}; it has {', '.join(sorted(self.inputs))}."
-            )
+        if sentence := refusal(f"The signature {self.name!r}", names, self.inputs):
+            raise invalid(sentence)
 
     def output_names(self, wanted: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the outputs to compute: the wanted ones, or all of them if none is named.

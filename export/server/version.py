@@ -21,14 +21,13 @@ from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 from keras_transformer.ground.errors import UserError, first_line_of
 from keras_transformer.ground.notations import json_of
 from keras_transformer.text.placeholders import placeholders_known
-from keras_transformer.text.protected import Abilities
 
 from ..graph.operations import meta_graph
 from ..versions import CERTIFICATE, LITERT, WARM_UP_REQUESTS, ExportError, is_number
 from .errors import RequestError, from_tensorflow, invalid
 from .few_sentences import few_sentences_of
 from .paragraphs import LANGUAGE, PARAGRAPHS, SPANS, run_paragraphs, with_paragraphs
-from .protection import PROTECT, run_protected, with_protection
+from .protection import PROTECT, Traits, run_protected, with_protection
 from .protobuf_codec import array_of
 from .signature import Arrays, Signature, read_signature, signature_named
 
@@ -74,7 +73,7 @@ class Version:
         self._few = few_sentences_of(path / LITERT)
         self.definitions = {name: definitions[name] for name in self.signatures}
         self.example = example_of(path)
-        self._of_files = Abilities(aligns=aligns(path))
+        self._aligns = aligns(path)
 
     def run(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
         """Compute `outputs` from all inputs of the signature. Raises RequestError if the graph fails."""
@@ -91,21 +90,20 @@ class Version:
             with contextlib.suppress(UnicodeError, UserError):  # the graph knows what to answer
                 return self._few.run(outputs, inputs)
         if PROTECT.name in inputs:
-            return run_protected(functools.partial(self._compute, signature), outputs, inputs, self._abilities)
+            return run_protected(functools.partial(self._compute, signature), outputs, inputs, self._traits)
         return self._compute(signature, outputs, inputs)
 
     @functools.cached_property
-    def _abilities(self) -> Abilities:
-        """What the model does with protected text: as its files say, and its tokenizer when it is first asked."""
+    def _traits(self) -> Traits:
         tokenize = self.signatures.get("tokenize")
         if tokenize is None:
-            return self._of_files
+            return Traits(aligns=self._aligns)
 
         def pieces_of(text: str) -> list[str]:
             outputs = self._compute(tokenize, ("pieces",), {"text": np.array([text.encode()], object)})
             return outputs["pieces"][0].decode().split(" ")
 
-        return self._of_files._replace(placeholders=placeholders_known(pieces_of))
+        return Traits(placeholders_known(pieces_of), self._aligns)
 
     def _compute(self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
         # All outputs: a session prepares the functions of the graph anew for each other set, which takes seconds.

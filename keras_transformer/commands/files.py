@@ -63,8 +63,8 @@ Paragraphs = Annotated[
         help="Translate a text sentence by sentence, and keep its spaces, line breaks and empty lines: --format text.",
     ),
 ]
-Format = Annotated[
-    Literal["lines", "text", "jsonl", "tsv", "srt", "vtt", "html", "xliff"],
+Format: Any = Annotated[
+    Literal[("lines", *FORMATS)],
     typer.Option("--format", help="Of the input, and of the output: what is not text stays as it is."),
 ]
 Fields = Annotated[

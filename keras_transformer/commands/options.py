@@ -9,14 +9,15 @@ import inspect
 import pathlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import typer
 
 from keras_transformer.pieces.batching import LONGEST_SOURCE
 from keras_transformer.search.options import OPTIONS, TARGET_PREFIX, Option
 from keras_transformer.text.glossary import FLAGS
-from keras_transformer.text.spans import KINDS
+from keras_transformer.text.road import FORBIDDEN, GLOSSARY, KEEP, PREFIX, PROTECT, REQUIRED
+from keras_transformer.text.spans import KINDS, Protection
 
 
 class SearchArguments(NamedTuple):
@@ -48,6 +49,29 @@ def takes_search_options(*names: str, **defaults: Any) -> Callable[[Callable], C
             sources = {name: context.get_parameter_source(name) for name in values}
             typed = frozenset(name for name, source in sources.items() if source and source.name != "DEFAULT")
             return command(**arguments, search=SearchArguments(values, typed))
+
+        return in_place_of("search", parameters, command, call)
+
+    return decorate
+
+
+def takes_served_options(*names: str, without: Iterable[str] = ()) -> Callable[[Callable], Callable]:
+    """Give a command these options of a search, or all that an export has as inputs, in place of `search`.
+
+    `search` gets those that stand on the command line, by name; the others are what the export was made with.
+    """
+    served = [option for option in OPTIONS.values() if not option.not_served and option.name not in without]
+    options = [option for option in served if not names or option.name in names]
+    keyword, parameters = inspect.Parameter.KEYWORD_ONLY, []
+    for option in options:
+        kind, info = get_args(type_of(option))
+        kind = Annotated[kind | None, typer.Option(help=info.help, show_default="as exported")]
+        parameters.append(inspect.Parameter(option.name, keyword, default=None, annotation=kind))
+
+    def decorate(command: Callable) -> Callable:
+        def call(**arguments: Any) -> Any:
+            values = {option.name: arguments.pop(option.name) for option in options}
+            return command(**arguments, search={name: value for name, value in values.items() if value is not None})
 
         return in_place_of("search", parameters, command, call)
 
@@ -165,6 +189,80 @@ RequiredFile = Annotated[
         show_default="none",
     ),
 ]
+
+
+class TextArguments(NamedTuple):
+    """What the options of `takes_text_options` ask of the translation of each line, or of the first sentence."""
+
+    require: list[str]
+    target_prefix: str = ""
+    target_prefixes: pathlib.Path | None = None
+    protect: str = ""
+    keep: pathlib.Path | None = None
+    glossary: pathlib.Path | None = None
+    forbid: pathlib.Path | None = None
+    required: pathlib.Path | None = None
+
+    @property
+    def files(self) -> tuple[pathlib.Path | None, ...]:
+        """Those that are read."""
+        return self.keep, self.glossary, self.forbid, self.target_prefixes, self.required
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What of the abilities of an engine is needed (text/road.py)."""
+        asked = {
+            PREFIX: self.target_prefix or self.target_prefixes,
+            REQUIRED: self.require or self.required,
+            FORBIDDEN: self.forbid,
+            PROTECT: self.protect,
+            KEEP: self.keep,
+            GLOSSARY: self.glossary,
+        }
+        return frozenset(name for name, value in asked.items() if value)
+
+    @property
+    def is_of_lines(self) -> bool:
+        """Whether an option is for lines alone."""
+        return bool(self.require) or {self.target_prefixes, self.required} != {None}
+
+    def protection(self) -> Protection:
+        """Raises UserError as `Protection.read` does."""
+        return Protection.read(self.protect, self.keep, self.glossary, self.forbid)
+
+
+TEXT_OPTIONS = {  # by field of TextArguments
+    "require": Require,
+    "target_prefix": TargetPrefix,
+    "target_prefixes": PrefixFile,
+    "protect": Protect,
+    "keep": KeepFile,
+    "glossary": GlossaryFile,
+    "forbid": ForbidFile,
+    "required": RequiredFile,
+}
+
+
+def takes_text_options(*without: str) -> Callable[[Callable], Callable]:
+    """Give a command the options of the text in place of its parameter `text`: TextArguments."""
+    names = [name for name in TEXT_OPTIONS if name not in without]
+    keyword, nothing = inspect.Parameter.KEYWORD_ONLY, TextArguments._field_defaults
+    parameters = [
+        inspect.Parameter(
+            name, keyword, default=nothing.get(name, inspect.Parameter.empty), annotation=TEXT_OPTIONS[name]
+        )
+        for name in names
+    ]
+
+    def decorate(command: Callable) -> Callable:
+        def call(**arguments: Any) -> Any:
+            text = TextArguments(**{name: arguments.pop(name) for name in names})
+            return command(**arguments, text=text)
+
+        return in_place_of("text", parameters, command, call)
+
+    return decorate
+
 
 MaxSourceTokens = Annotated[
     int, typer.Option(help=f"Longer sentences are truncated to this number of tokens; at most {LONGEST_SOURCE}.")

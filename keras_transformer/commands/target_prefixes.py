@@ -3,13 +3,10 @@
 import collections
 import pathlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.ground.files import read_lines
-
-if TYPE_CHECKING:
-    from keras_transformer.translation.translator import Translator
+from keras_transformer.text.road import Engine
 
 
 class TargetPrefixes:
@@ -32,7 +29,7 @@ class TargetPrefixes:
         self._waiting, self._first = collections.deque(), 1  # that line's is the first of those that wait
         self.last_read = ""  # of the file: the line beside that of the input which `beside` yielded last
 
-    def beside(self, lines: Iterator[str], translator: "Translator") -> Iterator[str]:
+    def beside(self, lines: Iterator[str], engine: Engine) -> Iterator[str]:
         """Yield the lines, and read the prefix of each.
 
         Raises InputError, with the number of the line, at the first line without a prefix, or with one that is longer
@@ -43,7 +40,7 @@ class TargetPrefixes:
             return
         count = 0
         for count, line in enumerate(lines, 1):
-            prefix = self._checked(next(self._of_file, None), count, translator)
+            prefix = self._checked(next(self._of_file, None), count, engine)
             self._waiting.append(prefix)
             self.last_read = f"{prefix}\n"
             yield line
@@ -53,20 +50,20 @@ class TargetPrefixes:
                 "line of input, an empty line for none."
             )
 
-    def _checked(self, prefix: str | None, number: int, translator: "Translator") -> str:
+    def _checked(self, prefix: str | None, number: int, engine: Engine) -> str:
         if prefix is None:
             raise InputError(
                 f"{self.path} has {number - 1:,} lines, and the input has more: give one {self.what} per line of "
                 "input, an empty line for none."
             )
         try:
-            self._check(prefix, translator)
+            self._check(prefix, engine)
         except InputError as error:
             raise InputError(f"{self.path}, line {number:,}: {error}") from None
         return prefix
 
-    def _check(self, prefix: str, translator: "Translator") -> None:
-        translator.check_prefix(prefix)
+    def _check(self, prefix: str, engine: Engine) -> None:
+        engine.check_prefix(prefix)
 
     def of_next(self, count: int, first_line: int = 1) -> list[str] | None:
         """Return the prefixes of so many lines from `first_line` on, passing those before; None if no line has any."""
@@ -84,8 +81,8 @@ class RequiredPhrases(TargetPrefixes):
 
     options, what = ("--require", "--required"), "list of phrases"
 
-    def _check(self, prefix: str, translator: "Translator") -> None:
-        """The Translator itself names the line of a phrase that no translation can have."""
+    def _check(self, prefix: str, engine: Engine) -> None:
+        """The engine itself names the line of a phrase that no translation can have."""
 
     def lists_of_next(self, count: int, first_line: int) -> list[list[str]] | None:
         """Return the phrases of so many lines: see `of_next`."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from keras_transformer.ground.command_table import DISTRIBUTION
 
-CHECKOUT = pathlib.Path(__file__).parents[1] / "pyproject.toml"  # of an installed package there is none
+CHECKOUT = pathlib.Path(__file__).parents[2] / "pyproject.toml"  # of an installed package there is none
 UNKNOWN = "of an unknown version"
 
 

@@ -2,34 +2,39 @@
 
 import concurrent.futures
 import contextlib
+import copy
+import dataclasses
+import functools
 import importlib.util
 import mmap
 import os
 import pathlib
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from keras_transformer.ground.errors import ConfigError, UserError, first_line_of
+from keras_transformer.ground.errors import ConfigError, InputError, UserError, first_line_of
 from keras_transformer.ground.machine import processor_cores
 from keras_transformer.ground.tokens import PAD
 from keras_transformer.lite.notice import without_notice
 from keras_transformer.lite.one_signature import one_signature
-from keras_transformer.pieces.batching import list_of_lines
 from keras_transformer.pieces.hypotheses import translations_in
 from keras_transformer.pieces.pair_tokenizer import open_tokenizer
+from keras_transformer.pieces.prefixes import PrefixReader, rules_of_prefixes
 from keras_transformer.pieces.sources import are_longer, encoded_lines
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.confidence import Calibration, confidence_by
-from keras_transformer.runs.lite_folder import Description, LiteFolder, Room
+from keras_transformer.runs.lite_folder import ENDING_TOKENS, PREFIX_TOKENS, Description, LiteFolder, Room
 from keras_transformer.search.options import LONGEST_OUTPUT, SearchOptions
+from keras_transformer.text.placeholders import placeholders_in
+from keras_transformer.text.road import PREFIX, SPANS, Ask, Candidates, Engine, refuse_beyond
 
 KEPT = 10  # idle interpreters per thread: as many as there are rooms, of one sentence and of several
 
 
-class LiteTranslator:
+class LiteTranslator(Engine):
     """Translates with a folder that `keras-transformer export --format litert` wrote.
 
         translator = LiteTranslator("exports/multi30k_litert")
@@ -46,30 +51,42 @@ class LiteTranslator:
     Raises UserError if the folder holds no LiteRT model, if it is damaged, and if ai-edge-litert is not installed.
     """
 
+    name = "This LiteRT model"
+    abilities = SPANS | {"n_best"}
+    aligns = False
+
     def __init__(self, folder: str | os.PathLike, n_best: int = 1, threads: int | None = None):
         files = LiteFolder(folder)
         self.folder = files.path
         self.description = Description.load(files.description)
         self.options = SearchOptions(**self.description.search, n_best=n_best)
+        if any(room.takes_prefix for room in self.description.rooms):  # which older exports lack
+            self.abilities = self.abilities | {PREFIX}
         self.tokenizer = open_tokenizer(files.tokenizer)
         calibration = Calibration.load(files.calibration) if files.calibration.exists() else None
         self._confidence = confidence_by(calibration, self.options)
         self._searches = SearchPool(files.model, processor_cores() if threads is None else threads)
         self._searches.prepare(smallest(self.description.rooms))
 
-    def translate(self, lines: Iterable[str], first_line: int = 1) -> list[Translation]:
-        """Return the best translation of each line, in the order of the lines; `first_line` as for Translator."""
-        return [candidates[0] for candidates in self.translate_n_best(lines, first_line)]
+    @functools.cached_property
+    def placeholders(self) -> int:  # type: ignore[override]
+        return len(placeholders_in(self.tokenizer.pieces()))
 
-    def translate_n_best(self, lines: Iterable[str], first_line: int = 1) -> list[list[Translation]]:
-        """Return up to `n_best` different translations of each line, best first.
+    @property
+    def beam_size(self) -> int:  # type: ignore[override]
+        return self.options.beam_size
 
-        Raises UserError if a line has none, since the model's probabilities are NaN.
-        """
-        lines = list_of_lines(lines)
+    def with_options(self, options: Mapping[str, Any]) -> Self:
+        refuse_beyond(self, options)
+        translator = copy.copy(self)
+        translator.options = dataclasses.replace(self.options, **options)
+        return translator
+
+    def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
         ids_of_lines = encoded_lines(self.tokenizer, lines, self.description.max_source_tokens, first_line)
         sources = {index: ids for index, ids in enumerate(ids_of_lines) if ids}
         results = [[Translation("", 0.0, confidence=self._confidence(0.0, 0))] for _ in lines]
+        prefixes = {index: self._prefix_of(asks[index].prefix) for index in sources if asks[index].prefix}
         lengths = {index: len(ids) for index, ids in sources.items()}
         unfinished: dict[int, int] = {}  # lengths of sentences whose translation is longer than their room
 
@@ -78,14 +95,18 @@ class LiteTranslator:
             source_ids = np.full((room.rows, room.tokens), PAD, np.int32)
             for row, index in enumerate(indices):
                 source_ids[row, : lengths[index]] = sources[index]
-            outputs = self._searches.run(room, source_ids, self.options.n_best)
+            outputs = self._searches.run(room, source_ids, self.options.n_best, prefixes.get(indices[0], {}))
             for row, index in enumerate(indices):
                 if room.outputs is not None and not outputs["is_done"][row]:
                     unfinished[index] = lengths[index]
                 results[index] = self._read(outputs["ids"][row], outputs["scores"][row], outputs["is_cut"][row])
 
-        rooms = self.description.rooms
-        self._searches.map(translate_batch, batches_in_rooms(lengths, rooms))
+        plain = {index: length for index, length in lengths.items() if index not in prefixes}
+        others = {index: lengths[index] for index in prefixes}
+        rooms = [room for room in self.description.rooms if not room.takes_prefix]
+        with_prefix = [room for room in self.description.rooms if room.takes_prefix]
+        batches = (*batches_in_rooms(plain, rooms), *batches_in_rooms(others, with_prefix))
+        self._searches.map(translate_batch, batches)
         for_any_output = [room for room in rooms if room.outputs is None]
         self._searches.map(translate_batch, batches_in_rooms(unfinished, for_any_output))
         if lost := [index for index in sources if not results[index]]:
@@ -93,7 +114,31 @@ class LiteTranslator:
                 f"Line {first_line + lost[0]} has no translation: the model's probabilities are NaN. Export a run with "
                 "other weights."
             )
-        return results
+        return list(map(Candidates, results))
+
+    def check_prefix(self, text: str) -> None:
+        if text:
+            self._prefix_of(text)
+
+    def _prefix_of(self, text: str) -> dict[str, np.ndarray]:
+        """Return the rules of a search for a beginning: `prefixes` (1, PREFIX_TOKENS), `endings` (1, N, ENDING_TOKENS).
+
+        Raises InputError if it is longer than these.
+        """
+        rules = rules_of_prefixes([self._prefix_reader.read(text, PREFIX_TOKENS + 1)])
+        missing = ENDING_TOKENS - rules["endings"].shape[2]
+        if missing < 0:
+            raise InputError(
+                f"The prefix {text[:60]!r} ends in a word of more than {ENDING_TOKENS} tokens, the most of a LiteRT "
+                "model: let it end elsewhere."
+            )
+        endings = np.pad(rules["endings"], ((0, 0), (0, 0), (0, missing)), constant_values=PAD)
+        prefixes = np.pad(rules["prefixes"], ((0, 0), (0, PREFIX_TOKENS - rules["prefixes"].shape[1])))
+        return {"prefixes": prefixes.astype(np.int32), "endings": endings.astype(np.int32)}
+
+    @functools.cached_property
+    def _prefix_reader(self) -> PrefixReader:
+        return PrefixReader(self.tokenizer)
 
     def are_too_long(self, lines: list[str]) -> list[bool]:
         """Return of each line whether it has more tokens than the export reads."""
@@ -126,7 +171,7 @@ def batches_in_rooms(lengths: Mapping[int, int], rooms: Iterable[Room]) -> Itera
 
 def smallest(rooms: Iterable[Room]) -> Room:
     """Return the room of one short sentence, which is the likeliest to be the first one."""
-    return min(rooms, key=lambda room: (room.rows, room.tokens, room.outputs or LONGEST_OUTPUT))
+    return min(rooms, key=lambda room: (room.takes_prefix, room.rows, room.tokens, room.outputs or LONGEST_OUTPUT))
 
 
 class SearchPool:
@@ -151,10 +196,12 @@ class SearchPool:
         with without_notice(), self._taken(room):
             pass
 
-    def run(self, room: Room, source_ids: np.ndarray, n_best: int) -> dict[str, np.ndarray]:
+    def run(
+        self, room: Room, source_ids: np.ndarray, n_best: int, rules: Mapping[str, np.ndarray]
+    ) -> dict[str, np.ndarray]:
         """Search for the sentences of a room, int32 (rows, tokens): see `lite_model`."""
         with self._taken(room) as runner:
-            return runner(source_ids=source_ids, n_best=np.full(room.rows, n_best, np.int32))
+            return runner(source_ids=source_ids, n_best=np.full(room.rows, n_best, np.int32), **rules)
 
     def map(self, translate: Any, batches: Iterable[tuple[Room, list[int]]]) -> None:
         """Call `translate` for each batch, as many at once as there are threads."""

@@ -9,15 +9,16 @@ as before, so there are no others. A model of another kind, such as one of unigr
 
 import bisect
 import itertools
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import PAD, UNK
 from keras_transformer.pieces.normalization import SPACE
 from keras_transformer.pieces.sources import encoded_prefix, padded
-from keras_transformer.pieces.tokenizer import Tokenizer
+
+if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
+    from keras_transformer.pieces.tokenizer import Tokenizer
 
 GUARD = "a"  # a letter beside a space, so that the space is not removed as one at an end
 NO_ENDING = -1  # in place of a token: no output has it
@@ -36,7 +37,7 @@ NO_PREFIX = Prefix([], [()])
 class PrefixReader:
     """Turns texts into Prefixes, with `encode_target` and `surfaces` of a tokenizer."""
 
-    def __init__(self, tokenizer: Tokenizer):
+    def __init__(self, tokenizer: "Tokenizer"):
         self.tokenizer, self.encode, self.surfaces = tokenizer, tokenizer.encode_target, tokenizer.surfaces()
         self.sorted_pieces = sorted((surface, number) for number, surface in enumerate(self.surfaces))
         self.guard = self.encode(GUARD)
@@ -57,13 +58,6 @@ class PrefixReader:
         if self.encoded(rest) != word:
             return Prefix(tokens, [()])
         return Prefix(tokens[:start], self.endings_of(rest, word))
-
-    def read_each(self, texts: list[str], lines: int, longest: int) -> list[Prefix]:
-        """Return the Prefix of each of the texts, one per line. Raises ConfigError if there are more or fewer."""
-        if len(texts) != lines:
-            raise ConfigError(f"There are {len(texts)} prefixes for {lines} lines: give one per line.")
-        read = {text: self.read(text, longest) for text in dict.fromkeys(texts)}
-        return [read[text] for text in texts]
 
     def endings_of(self, rest: bytes, word: list[int]) -> list[tuple[int, ...]]:
         """Return the pieces of all texts that begin with `rest`, up to the one that completes it; `word` is its own."""

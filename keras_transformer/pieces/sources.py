@@ -3,6 +3,7 @@
 import logging
 import numbers
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from keras_transformer.ground.tokens import EOS, PAD, UNK
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.pieces.batching import BYTES_PER_TOKEN, LONGEST_SOURCE
 from keras_transformer.pieces.normalization import is_blank
-from keras_transformer.pieces.tokenizer import Tokenizer
+
+if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
+    from keras_transformer.pieces.tokenizer import Tokenizer
 
 log = logging.getLogger("keras_transformer")
 SHOWN_TAGS = 5  # in a warning, of those that a model has
@@ -21,7 +24,7 @@ NO_PIECES = (  # of a prefix, for whoever asks for it
 )
 
 
-def check_vocabulary(config: BaseModelConfig, tokenizer: Tokenizer) -> None:
+def check_vocabulary(config: BaseModelConfig, tokenizer: "Tokenizer") -> None:
     """Raises ConfigError if the model and the tokenizer have different numbers of pieces, TypeError if it is none."""
     if not hasattr(tokenizer, "vocab_size"):
         raise TypeError(
@@ -70,7 +73,7 @@ def longest_source(config: BaseModelConfig, max_source_tokens: int) -> int:
     return min(max_source_tokens, config.position_limit or max_source_tokens)
 
 
-def encoded_prefix(tokenizer: Tokenizer, text: str, longest: int) -> list[int]:
+def encoded_prefix(tokenizer: "Tokenizer", text: str, longest: int) -> list[int]:
     """Return the token ids of the text with which an output must begin: fewer than `longest`, since EOS follows.
 
     Raises InputError if there are more, or if the tokenizer has no piece for a part of the text.
@@ -86,7 +89,7 @@ def encoded_prefix(tokenizer: Tokenizer, text: str, longest: int) -> list[int]:
 
 
 def encoded_lines(
-    tokenizer: Tokenizer, lines: list[str], longest: int, first_line: int = 1, are_targets: bool = False
+    tokenizer: "Tokenizer", lines: list[str], longest: int, first_line: int = 1, are_targets: bool = False
 ) -> Iterator[list[int]]:
     """Yield the token ids of each line, ending in EOS; [] for a blank line.
 
@@ -121,7 +124,7 @@ def encoded_lines(
         yield [*ids[: longest - 1], EOS]
 
 
-def are_longer(tokenizer: Tokenizer, lines: list[str], longest: int) -> list[bool]:
+def are_longer(tokenizer: "Tokenizer", lines: list[str], longest: int) -> list[bool]:
     """Return of each line whether it has more than `longest` tokens, EOS included, so that `encoded_lines` cuts it."""
     cut = [first_bytes(line, longest * BYTES_PER_TOKEN) for line in lines]
     return [

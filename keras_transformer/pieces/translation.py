@@ -27,6 +27,7 @@ class Translation(NamedTuple):
     is_forced: bool = False
 
 
+NO_SCORE = -1e8  # below every score of a translation that was found; a graph writes -1e9 in place of one
 # Of an export's signature serving_default. Older ones lack the third; those of runs without a calibration the last.
 OUTPUTS = ("translation", "score", "is_cut", "confidence")
 
@@ -36,6 +37,11 @@ def translations_of(outputs: Mapping[str, Sequence[Any]]) -> list[Translation]:
     texts, scores = outputs["translation"], outputs["score"]
     is_cut, confidences = (outputs.get(name, [None] * len(texts)) for name in OUTPUTS[2:])
     return [
-        Translation(text, float(score), is_cut=cut, confidence=None if confidence is None else float(confidence))
+        Translation(
+            text,
+            0.0 if score < NO_SCORE else float(score),
+            is_cut=cut,
+            confidence=None if confidence is None else float(confidence),
+        )
         for text, score, cut, confidence in zip(texts, scores, is_cut, confidences, strict=True)
     ]

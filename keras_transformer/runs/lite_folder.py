@@ -11,23 +11,26 @@ from keras_transformer.ground.notations import json_of
 from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
 
 DESCRIPTION = "litert.json"
+PREFIX_TOKENS, ENDING_TOKENS = 32, 8  # of the inputs for the beginning of a translation
 
 
 class Room(NamedTuple):
     """What one signature of the file translates at once: `rows` sentences of at most `tokens` tokens, EOS included.
 
     outputs: the longest translation that it finds, in tokens, EOS included; None: any that the options allow. With a
-    bound a search is faster, since it has one loop and copies less.
+    bound a search is faster, since it has one loop and copies less. takes_prefix: whether it has inputs for what begins
+    the translation; older files have no such signature.
     """
 
     rows: int
     tokens: int
     outputs: int | None = None
+    takes_prefix: bool = False
 
     @property
     def signature(self) -> str:
         bound = "" if self.outputs is None else f"_to_{self.outputs}"
-        return f"translate_{self.rows}x{self.tokens}{bound}"
+        return f"translate_{'from_' * self.takes_prefix}{self.rows}x{self.tokens}{bound}"
 
 
 class LiteFolder:
@@ -67,13 +70,14 @@ class Description(NamedTuple):
         try:
             values = json_of(pathlib.Path(path).read_text(encoding="utf-8"))
             rooms = tuple(Room(*room) for room in values["rooms"])
-            if not all(isinstance(size, int) for room in rooms for size in room if size is not None):
+            sizes = [size for room in rooms for size in room[:3] if size is not None]
+            if not all(isinstance(size, int) for size in sizes) or {type(room[3]) for room in rooms} - {bool}:
                 raise ConfigError("the size of a room is no number")
             search = dict(values["search"])
             if unknown := sorted(search.keys() - set(RUN_OPTIONS)):
                 raise ConfigError(f"search has {', '.join(unknown)}; it may have {', '.join(RUN_OPTIONS)}")
             SearchOptions(**search)
-            if not any(room.rows == 1 and room.outputs is None for room in rooms):
+            if not any(room.rows == 1 and room.outputs is None and not room.takes_prefix for room in rooms):
                 raise ConfigError("it has no room for one sentence and any translation")
             return cls(search, rooms, values["quantization"])
         except OSError as error:

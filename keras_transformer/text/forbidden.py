@@ -1,6 +1,5 @@
 """Phrases that no translation may have: a translation that has one is searched again without it."""
 
-import logging
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -9,8 +8,6 @@ from keras_transformer.ground.tokens import PAD
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.glossary import Glossary
 
-log = logging.getLogger("keras_transformer")
-
 ROUNDS = 8  # searches of a line at most: a phrase may be written in several ways, each of which is forbidden when seen
 
 Sequences = tuple[tuple[int, ...], ...]
@@ -18,9 +15,9 @@ Search = Callable[[list[int], list[Sequences]], list[list[Translation]]]
 
 
 def search_without(
-    search: Search, lines: int, phrases: Glossary, decode: Callable[[Sequence[int]], str]
+    search: Search, phrases: Sequence[Glossary], decode: Callable[[Sequence[int]], str]
 ) -> list[list[Translation]]:
-    """Return the translations of lines, none of which has one of the phrases.
+    """Return the translations of lines, none of which has one of the phrases of its line.
 
     A line whose translations have none is searched once, as without phrases. If one has a phrase, the tokens that wrote
     it are forbidden for this line, and it is searched again. One may still have one after ROUNDS searches.
@@ -28,31 +25,19 @@ def search_without(
     search: from numbers of lines, and sequences of tokens that each must not have, to translations, best first.
     decode: from tokens to their text.
     """
-    results = search(list(range(lines)), [()] * lines)
-    if not phrases.terms:
-        return results
+    results = search(list(range(len(phrases))), [()] * len(phrases))
+    watched = [number for number, of_line in enumerate(phrases) if of_line.terms]
     forbidden: dict[int, Sequences] = {}
     for _ in range(ROUNDS - 1):
-        for number, translations in enumerate(results):
-            if found := tuple(tokens for each in translations for tokens in tokens_of(each, phrases, decode)):
+        for number in watched:
+            if found := tuple(ids for each in results[number] for ids in tokens_of(each, phrases[number], decode)):
                 forbidden[number] = tuple(dict.fromkeys([*forbidden.get(number, ()), *found]))
-        again = [number for number, translations in enumerate(results) if has_any(translations, phrases)]
+        again = [n for n in watched if any(phrases[n].found(translation.text) for translation in results[n])]
         if not again:
             return results
         for number, translations in zip(again, search(again, [forbidden[number] for number in again]), strict=True):
             results[number] = translations
     return results
-
-
-def warn_of_remaining(results: list[list[Translation]], phrases: Glossary, first_line: int) -> None:
-    """Log the number of each line of which a translation has a phrase all the same, as from a protected span."""
-    for number, translations in enumerate(results) if phrases.terms else ():
-        if has_any(translations, phrases):
-            log.warning("line %d: its translation has a phrase that is forbidden", first_line + number)
-
-
-def has_any(translations: Sequence[Translation], phrases: Glossary) -> bool:
-    return any(True for translation in translations for _ in phrases.matches(translation.text))
 
 
 def tokens_of(

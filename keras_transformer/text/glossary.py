@@ -155,6 +155,10 @@ class Glossary:
                     f"{text[:60]!r}: write it without repeated groups."
                 ) from None
 
+    def found(self, text: str) -> list[str]:
+        """Return the terms that a text has, as it has them. Raises InputError as `matches` does."""
+        return list(dict.fromkeys(text[match.start : match.end] for match in self.matches(text)))
+
     def _longest_at(
         self, start: int, text: str, written: str, is_exact: bool, lengths: Iterable[int]
     ) -> Iterator[Match]:

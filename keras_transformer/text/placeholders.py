@@ -5,12 +5,13 @@ import re
 from collections.abc import Callable, Sequence
 
 MOST_PLACEHOLDERS = 100
-SYMBOL = re.compile("\u27e6([1-9][0-9]?|100)\u27e7")
+OPENING = "\u27e6"
+SYMBOL = re.compile(f"{OPENING}([1-9][0-9]?|100)\u27e7")
 
 
 def symbol_of(number: int) -> str:
     """Return placeholder `number`, counted from 1, as a text has it: ⟦1⟧, in brackets that hardly any text has."""
-    return f"\u27e6{number}\u27e7"
+    return f"{OPENING}{number}\u27e7"
 
 
 def symbols_of(count: int) -> list[str]:

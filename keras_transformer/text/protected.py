@@ -1,29 +1,14 @@
-"""Translation of lines with protected spans, by anything that translates and aligns lines."""
+"""A line with protected spans: what a model reads of it, and its translation with every span."""
 
 import dataclasses
 import functools
-import logging
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from keras_transformer.pieces.scripts import UNSPACED_CHARACTER
-from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.placeholders import SYMBOL, symbol_of
 from keras_transformer.text.placing import LETTER, Alignment, Source, is_through, placed, replaced, text_of
 from keras_transformer.text.spans import MARK, PLACEHOLDERS, TAGS, TERM, Protection, Span, without_overlaps
 from keras_transformer.text.tags import Stripped, Tag, tree_of, with_tags, without_tags
-
-log = logging.getLogger("keras_transformer")
-
-
-class Abilities(NamedTuple):
-    """What a model does with protected text."""
-
-    placeholders: int = 0  # how many it knows (text/placeholders.py)
-    aligns: bool = True  # whether it aligns words; if not, placeholders stand for terms too
-
-
-NO_ABILITIES = Abilities()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,12 +45,39 @@ class ProtectedLine:
     def has_spans(self) -> bool:
         return bool(self.spans)
 
+    @functools.cached_property
+    def is_searched(self) -> bool:
+        """Whether there is something to translate."""
+        return not self.spans or self.source.has_text
+
+    @property
+    def searched(self) -> str:
+        """What is searched for: the source, "" if nothing in it is to be translated."""
+        return self.line if not self.spans else self.source.text if self.is_searched else ""
+
     def untranslated(self) -> str:
         """Return a line in which nothing is to be translated, with its spans."""
         return replaced(self.line, self.spans, lambda span: span.target)
 
     def needs_alignment(self, translation: str) -> bool:
-        return bool(self.tags) or not is_through(self.source, translation)
+        return self.has_spans and self.is_searched and (bool(self.tags) or not is_through(self.source, translation))
+
+    def through(
+        self, translation: str, alignment: Alignment | None, required: Sequence[str] = ()
+    ) -> tuple[str, tuple[str, ...]]:
+        """Return a translation of `searched` as one of the line, and the spans that have no place in it.
+
+        alignment: None for a translation that needs none. required: as for `restored`.
+        """
+        if not self.spans:
+            return translation, ()
+        if not self.is_searched:
+            return self.untranslated(), ()
+        return (
+            (self.with_targets(translation), ())
+            if alignment is None
+            else self.restored(translation, alignment, required)
+        )
 
     def restored(
         self, translation: str, alignment: Alignment, required: Sequence[str] = ()
@@ -144,68 +156,3 @@ def with_placeholders(
 
     text = "".join([*parts, source.text[reached:]])
     return Source(text, tuple(spans)), tuple(symbols), tuple(moved_tag(tag) for tag in tree)
-
-
-def translate_protected(
-    lines: Sequence[str],
-    protection: Protection,
-    translate: Callable[[list[str]], list[list[Translation]]],
-    align: Callable[[list[tuple[str, Translation]]], Sequence[Alignment]],
-    first_line: int = 1,
-    abilities: Abilities = NO_ABILITIES,
-    required: Sequence[Sequence[str]] = (),
-) -> list[list[Translation]]:
-    """Return the translations of lines, best first, with every protected span.
-
-    Lines without spans are translated as they are. Spans that have no place in a translation are its `unplaced`, and
-    logged with the number of the line, that of the first one being `first_line`.
-
-    translate: from lines to their translations, best first. It gets the lines without tags, and "" for a line in which
-    nothing is to be translated.
-    align: from lines and translations of them to the alignment of each, which is empty if the model has none.
-    required: phrases of each line that no span replaces; none if it is empty.
-    """
-    protected = [ProtectedLine.of(line, protection, abilities.placeholders, not abilities.aligns) for line in lines]
-    is_asked = [not line.has_spans or line.source.has_text for line in protected]
-    texts = [
-        line if not of_line.has_spans else of_line.source.text if asked else ""
-        for line, of_line, asked in zip(lines, protected, is_asked, strict=True)
-    ]
-    results = translate(texts)
-    waiting = [
-        (number, rank)
-        for number, (line, asked) in enumerate(zip(protected, is_asked, strict=True))
-        for rank, translation in enumerate(results[number])
-        if asked and line.has_spans and line.needs_alignment(translation.text)
-    ]
-    pairs = [(texts[number], results[number][rank]) for number, rank in waiting]
-    alignments = dict(zip(waiting, align(pairs) if pairs else [], strict=True))
-    if any(not alignments[number, rank] and MARK.search(lines[number]) for number, rank in waiting):
-        warn_of_proportion()
-
-    def restored(number: int, rank: int, translation: Translation) -> Translation:
-        if not is_asked[number]:
-            return translation._replace(text=protected[number].untranslated())
-        if (number, rank) not in alignments:
-            return translation._replace(text=protected[number].with_targets(translation.text))
-        text, unplaced = protected[number].restored(
-            translation.text, alignments[number, rank], required[number] if required else ()
-        )
-        if unplaced and rank == 0:
-            log.warning(
-                "line %d: %s has no place in its translation, since the model does not align words",
-                first_line + number,
-                ", ".join(unplaced),
-            )
-        return translation._replace(text=text, unplaced=unplaced)
-
-    return [
-        [restored(number, rank, translation) for rank, translation in enumerate(translations)]
-        for number, translations in enumerate(results)
-    ]
-
-
-@functools.cache
-def warn_of_proportion() -> None:
-    """Warn, once in a process, that tags of a file are not placed by words."""
-    log.warning("tags inside of sentences keep their place in proportion, since the model does not align words")

@@ -1,28 +1,25 @@
 """Phrases that a translation must have: from texts to the rule `required` of a search (search/rules/required.py)."""
 
 import functools
-import itertools
-import logging
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.tokens import BOS, PAD, UNK
-from keras_transformer.pieces.batching import list_of_lines
-from keras_transformer.pieces.normalization import SPACE, SPACES, is_blank
+from keras_transformer.pieces.normalization import SPACE, SPACES
 from keras_transformer.pieces.prefixes import GUARD
 from keras_transformer.pieces.scripts import UNSPACED
-from keras_transformer.pieces.tokenizer import Tokenizer
-from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.glossary import Glossary
 from keras_transformer.text.occurrences import capitalised
 from keras_transformer.text.placeholders import SYMBOL
 from keras_transformer.text.spans import PATTERNS, TAGS
 
-log = logging.getLogger("keras_transformer")
+if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
+    from keras_transformer.pieces.tokenizer import Tokenizer
 
 LETTER = rf"[^\W{UNSPACED}]"  # of a word that ends where another character follows
 ATTACHED = rf"[{UNSPACED},.;:!?)\]}}]"  # a phrase that begins with it stands behind a word without a space
@@ -65,7 +62,7 @@ Phrases = tuple[Phrase, ...]
 class PhraseReader:
     """Turns texts into Phrases, with `encode_target` of a tokenizer."""
 
-    def __init__(self, tokenizer: Tokenizer):
+    def __init__(self, tokenizer: "Tokenizer"):
         self.tokenizer = tokenizer
 
     @functools.cached_property
@@ -79,15 +76,12 @@ class PhraseReader:
         return word_edges(self.tokenizer.surfaces())
 
     def read(self, texts: Iterable[str], longest: int) -> Phrases:
-        """Return the different phrases of a line; blank texts are none.
+        """Return the different phrases of a line.
 
         Raises InputError if there is no piece for a part of one, and if they have more than MOST_TOKENS, or `longest`
         or more.
         """
-        if isinstance(texts, str):
-            raise ConfigError(f"The phrases of a line are the text {texts[:60]!r}: give a list of texts per line.")
-        texts = list_of_lines(texts, "Phrase")
-        phrases = tuple(dict.fromkeys(self._phrase(text) for text in texts if not is_blank(text)))
+        phrases = tuple(dict.fromkeys(map(self._phrase, texts)))
         most = min(longest - 1, MOST_TOKENS)
         if (count := sum(phrase.most_tokens for phrase in phrases)) > most:
             raise InputError(
@@ -115,27 +109,13 @@ class PhraseReader:
             first_tokens = []
         return Phrase(self.tokenizer.decode(tokens).strip(), tuple(tokens), tuple(first_tokens), tuple(capital_tokens))
 
-    def read_each(self, required: Iterable[Iterable[str]], lines: int, longest: int, first_line: int) -> list[Phrases]:
-        """Return the phrases of each line. Raises ConfigError if there are not as many as lines, and as `read`."""
-        phrases = []
-        for number, texts in enumerate(required, first_line):
-            try:
-                phrases.append(self.read(texts, longest))
-            except InputError as error:
-                raise InputError(f"Line {number}: {error}") from None
-        if len(phrases) != lines:
-            raise ConfigError(
-                f"There are phrases for {len(phrases)} lines, and {lines} lines: give a list of phrases per line."
-            )
-        return phrases
 
-
-def check_not_forbidden(phrases: Iterable[Phrases], forbidden: Glossary) -> None:
+def check_not_forbidden(phrases: Iterable[str], forbidden: Glossary) -> None:
     """Raises InputError if a phrase that must come has one that must not."""
-    for phrase in itertools.chain.from_iterable(phrases) if forbidden.terms else ():
-        if found := next(forbidden.matches(phrase.text), None):
+    for phrase in phrases if forbidden.terms else ():
+        if found := next(forbidden.matches(phrase), None):
             raise InputError(
-                f"The phrase {phrase.text[:60]!r} must come, and {phrase.text[slice(*found[:2])]!r} must not: keep one."
+                f"The phrase {phrase[:60]!r} must come, and {phrase[slice(*found[:2])]!r} must not: keep one."
             )
 
 
@@ -172,24 +152,14 @@ def has_phrase(text: str, phrase: str) -> bool:
     return any(re.search(either, each) for each in (text, PATTERNS[TAGS].sub("", text)))
 
 
-def with_missing(
-    results: list[list[Translation]], phrases: Sequence[Phrases], first_line: int
-) -> list[list[Translation]]:
-    """Return the translations of lines with the phrases that are missing among their `unplaced`.
+def is_missing(phrase: str, text: str) -> bool:
+    """Return whether a text does not have a phrase, however a tokenizer may have written it."""
+    return not has_phrase(plain(text), plain(phrase))
 
-    Those of a best translation are logged with the number of the line.
-    """
 
-    def checked(number: int, rank: int, translation: Translation) -> Translation:
-        missing = tuple(each.text for each in phrases[number] if not has_phrase(translation.text, each.text))
-        if missing and rank == 0:
-            log.warning("line %d: %s did not fit into its translation", first_line + number, ", ".join(missing))
-        return translation._replace(unplaced=translation.unplaced + missing)
-
-    return [
-        [checked(number, rank, translation) for rank, translation in enumerate(translations)]
-        for number, translations in enumerate(results)
-    ]
+def plain(text: str) -> str:
+    """Return a text without what a tokenizer may change: capitals, forms of characters, and spaces."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def loss_allowed(phrases: Iterable[str]) -> float:

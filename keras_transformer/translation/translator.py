@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 import keras
 import numpy as np
 
-from keras_transformer.ground.errors import ConfigError, UserError
+from keras_transformer.ground.errors import ConfigError, InputError, UserError
 from keras_transformer.ground.files import sha256_of
 from keras_transformer.models.presets import folder_of, save_with_tokenizer
 from keras_transformer.parsing.balanced import TreeDecoder
-from keras_transformer.pieces.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
+from keras_transformer.pieces.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.pieces.hypotheses import translations_in
 from keras_transformer.pieces.prefixes import NO_PREFIX, Prefix, PrefixReader
 from keras_transformer.pieces.sources import (
@@ -35,13 +35,11 @@ from keras_transformer.search.options import ON, RUN_OPTIONS, SearchOptions, che
 from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.scores import NAN_PROBABILITIES, NEVER
 from keras_transformer.shortlist.shortlist import Shortlist, shortlist_of
-from keras_transformer.text.documents import Document, DocumentTranslator
-from keras_transformer.text.forbidden import Sequences, search_without, warn_of_remaining
-from keras_transformer.text.glossary import Glossary
+from keras_transformer.text.forbidden import Sequences, search_without
 from keras_transformer.text.placeholders import placeholders_in
-from keras_transformer.text.protected import Abilities, translate_protected
-from keras_transformer.text.required import PhraseReader, Phrases, check_not_forbidden, loss_allowed, with_missing
-from keras_transformer.text.spans import Protection
+from keras_transformer.text.placing import Alignment
+from keras_transformer.text.required import PhraseReader, Phrases, loss_allowed
+from keras_transformer.text.road import FORBIDDEN, FORBIDDEN_FLAGS, PREFIX, REQUIRED, SPANS, Ask, Candidates, Engine
 from keras_transformer.translation.aligner import Aligner
 from keras_transformer.translation.compiled_search import Asked, CompiledSearch, SearchHow, table_for
 from keras_transformer.translation.parallel import map_batches
@@ -50,7 +48,7 @@ from keras_transformer.translation.precision import in_precision
 DEFAULT_OPTIONS = SearchOptions()
 
 
-class Translator:
+class Translator(Engine):
     """Translates with a Transformer, or a RecurrentModel, and its tokenizer.
 
         translator = Translator.load("runs/numbers")
@@ -79,6 +77,9 @@ class Translator:
     Raises ConfigError for a coverage penalty of a model that does not attend to its source, and if the backend of Keras
     is not TensorFlow, and TypeError if `options` are not SearchOptions.
     """
+
+    name = "The Translator"
+    abilities = SPANS | {PREFIX, REQUIRED, FORBIDDEN, FORBIDDEN_FLAGS}
 
     def __init__(
         self,
@@ -110,13 +111,13 @@ class Translator:
         self._aligner = Aligner(models[0], tokenizer, self.max_source_tokens)
         self._longest_output = decoder.config.position_limit or LONGEST_SOURCE
         if trees_only:
+            self.name, self.abilities = "A search for trees only", frozenset()
             decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
-        self._placeholders = placeholders_in(tokenizer.pieces())
+        ids = placeholders_in(tokenizer.pieces())
+        self.placeholders, self.aligns = len(ids), self._aligner.aligns
         plan = SearchPlan(options, shortlist=table_for(options, shortlist, tokenizer))
         self._phrase_reader = PhraseReader(tokenizer)
-        self._search = CompiledSearch(
-            SearchHow(decoder, plan, self._placeholders), lambda: self._phrase_reader.word_edges
-        )
+        self._search = CompiledSearch(SearchHow(decoder, plan, ids), lambda: self._phrase_reader.word_edges)
 
     @classmethod
     def load(
@@ -178,85 +179,30 @@ class Translator:
         if self.calibration is not None:  # of the rounded weights it holds as well
             self.calibration._replace(weights=sha256_of(saved.weights)).save(saved.calibration)
 
-    def translate(
-        self,
-        lines: Iterable[str],
-        first_line: int = 1,
-        prefixes: Iterable[str] | None = None,
-        protect: Protection | str = "",
-        required: Iterable[Iterable[str]] | None = None,
-    ) -> list[Translation]:
-        """Return the best translation of each line, in the order of the lines.
-
-        `first_line` is the number of the first line in warnings, for lines that are part of a longer text. `prefixes`
-        are the texts with which the translations must begin, one per line; "" for none. `protect` is what must come
-        through: a Protection, or kinds of spans such as "urls,numbers"; what does not is in `unplaced`. `required`
-        are the phrases that the translations must have, a list per line; one that does not fit is in `unplaced` too.
-        Raises ConfigError if there is not one prefix, or list, per line, for an unknown kind, or if the search writes
-        trees only and there are prefixes or phrases, and InputError if they are longer than any translation, and for
-        a phrase without pieces.
-        """
-        return [best for best, *_ in self.translate_n_best(lines, first_line, prefixes, protect, required)]
-
-    def translate_n_best(
-        self,
-        lines: Iterable[str],
-        first_line: int = 1,
-        prefixes: Iterable[str] | None = None,
-        protect: Protection | str = "",
-        required: Iterable[Iterable[str]] | None = None,
-    ) -> list[list[Translation]]:
-        """Return up to `options.n_best` different translations of each line, best first.
-
-        Raises UserError if a line has none, since the model's probabilities are NaN.
-        """
-        lines, protection = list_of_lines(lines), Protection.of(protect)
-        begins = self._read_prefixes(prefixes, len(lines))
-        phrases = self._read_phrases(required, len(lines), first_line)
-        check_not_forbidden(phrases, protection.forbidden)
-        search = functools.partial(
-            self._search_lines, first_line=first_line, prefixes=begins, phrases=phrases, forbidden=protection.forbidden
-        )
-        abilities = Abilities(len(self._placeholders), self._aligner.aligns)
-        align, kept = self._aligner.align_lines, [[phrase.text for phrase in of_line] for of_line in phrases]
-        results = translate_protected(lines, protection, search, align, first_line, abilities, kept)
-        warn_of_remaining(results, protection.forbidden, first_line)
-        return with_missing(results, phrases, first_line)
-
-    def translate_document(
-        self, text: str, language: str = "en", protect: Protection | str = "", prefix: str = ""
-    ) -> Document:
-        """Return the translation of a text of many sentences, with its own spaces, line breaks and empty lines.
-
-        `language` is the code of the text's language, such as "de", by which its sentences are found; `protect` as for
-        `translate`; `prefix` begins the translation of the first sentence. A sentence that is longer than the model
-        takes is translated in parts. Raises UserError if the package sentencex is not installed.
-        """
-        translate = functools.partial(self.translate, protect=protect)
-        return DocumentTranslator(translate, language, self.are_too_long).document(text, prefix)
-
     def are_too_long(self, lines: list[str]) -> list[bool]:
         """Return of each line whether it has more tokens than the model takes, or than it was trained on."""
         return are_longer(self.tokenizer, lines, min(self.max_source_tokens, self.trained_tokens or LONGEST_SOURCE))
 
-    def _search_lines(
-        self, lines: list[str], first_line: int, prefixes: list[Prefix], phrases: list[Phrases], forbidden: Glossary
-    ) -> list[list[Translation]]:
+    def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
+        begins, phrases = self._prefixes_of(asks), self._phrases_of(asks, first_line)
         encoded = list(encoded_lines(self.tokenizer, lines, self.max_source_tokens, first_line))
         if self.trained_tokens is not None:
             self.longer_than_trained += sum(len(ids) > self.trained_tokens for ids in encoded)
 
         def search(rows: list[int], without: list[Sequences]) -> list[list[Translation]]:
-            asked = [Asked(prefixes[n], tokens, phrases[n]) for n, tokens in zip(rows, without, strict=True)]
+            asked = [Asked(begins[n], tokens, phrases[n]) for n, tokens in zip(rows, without, strict=True)]
             return self._search_ids([encoded[row] for row in rows], asked)
 
-        results = search_without(search, len(lines), forbidden, self.tokenizer.decode)
+        results = search_without(search, [ask.protection.forbidden for ask in asks], self.tokenizer.decode)
         if lost := [number for number, translations in enumerate(results) if not translations]:
             raise UserError(
                 f"Line {first_line + lost[0]} {NAN_PROBABILITIES} Take an earlier checkpoint, or train again at a "
                 "lower learning rate."
             )
-        return results
+        return list(map(Candidates, results))
+
+    def align(self, pairs: Sequence[tuple[str, Translation]]) -> Sequence[Alignment]:
+        return self._aligner.align_lines(pairs)
 
     def _search_ids(self, sources: list[list[int]], asked: list[Asked]) -> list[list[Translation]]:
         results = [[] if ids else [Translation("", 0.0, confidence=self._confidence(0.0, 0))] for ids in sources]
@@ -269,20 +215,20 @@ class Translator:
         map_batches(translate_batch, {index: len(ids) for index, ids in enumerate(sources) if ids}, self.batch_size)
         return results
 
-    def _read_prefixes(self, texts: Iterable[str] | None, lines: int) -> list[Prefix]:
-        if texts is None:
-            return [NO_PREFIX] * lines
-        prefixes = list_of_lines(texts, "Prefix")
-        if self.trees_only:
-            raise ConfigError("trees_only and prefixes contradict each other: give one of them.")
-        return self._prefix_reader.read_each(prefixes, lines, self._longest_output)
+    def _prefixes_of(self, asks: Sequence[Ask]) -> list[Prefix]:
+        texts = dict.fromkeys(ask.prefix for ask in asks)
+        read = {text: self._prefix_reader.read(text, self._longest_output) if text else NO_PREFIX for text in texts}
+        return [read[ask.prefix] for ask in asks]
 
-    def _read_phrases(self, required: Iterable[Iterable[str]] | None, lines: int, first_line: int) -> list[Phrases]:
-        if required is None:
-            return [()] * lines
-        if self.trees_only:
-            raise ConfigError("trees_only and required contradict each other: give one of them.")
-        return self._phrase_reader.read_each(required, lines, self._longest_output, first_line)
+    def _phrases_of(self, asks: Sequence[Ask], first_line: int) -> list[Phrases]:
+        read: dict[tuple[str, ...], Phrases] = {(): ()}
+        for number, ask in enumerate(asks, first_line):
+            if ask.required not in read:
+                try:
+                    read[ask.required] = self._phrase_reader.read(ask.required, self._longest_output)
+                except InputError as error:
+                    raise InputError(f"Line {number}: {error}") from None
+        return [read[ask.required] for ask in asks]
 
     @functools.cached_property
     def _prefix_reader(self) -> PrefixReader:

@@ -1,13 +1,12 @@
 """Before Spark starts: Java and the master."""
 
 import socket
-from unittest import mock
 
 import pytest
 
 from cluster.__main__ import app
-from cluster.checks import answers, check_java, check_master, java_version
 from cluster.errors import ClusterError
+from cluster.session import check_java, check_master, java_version
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.processes import free_ports
 
@@ -108,11 +107,3 @@ def test_the_commands_say_so_before_anything_is_started(tmp_path, monkeypatch):
 def test_an_address_that_is_none_is_refused(master, reason):
     with pytest.raises(ClusterError, match=reason):
         check_master(master)
-
-
-@pytest.mark.parametrize(("address", "place"), [("a:7077", ("a", 7077)), ("[::1]:7077", ("::1", 7077))])
-def test_a_master_is_asked_once_and_the_connection_is_closed(address, place, monkeypatch):
-    connect = mock.Mock()
-    monkeypatch.setattr(socket, "create_connection", connect)
-    assert answers(address) is True
-    assert connect.call_args.args == (place, 5) and connect.return_value.close.called

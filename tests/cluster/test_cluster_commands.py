@@ -7,7 +7,7 @@ import pytest
 import typer.main
 
 from cluster import __main__ as cluster
-from cluster.options import takes_inputs
+from keras_transformer.commands.options import takes_served_options
 from tests.support.commands import invoke
 from tests.support.searches import OTHER_VALUES
 
@@ -17,6 +17,8 @@ VALUES = {  # of every option, one that is not its default
     "master": "yarn",
     "conf": "spark.a=b",
     "protect": "urls",
+    "require": "Hund",
+    "target_prefix": "Ein",
     "tag": "<bt>",
     "format": "parquet",
     "column": "a",
@@ -30,7 +32,7 @@ VALUES = {  # of every option, one that is not its default
     "length_ratio": 2.5,
     "longest_word": 30,
 } | OTHER_VALUES
-FILES = {"keep": "dog\n", "glossary": "dog\tHund\n"}
+FILES = {"keep": "dog\n", "glossary": "dog\tHund\n", "forbid": "Hund\n"}
 RULE = {"clean": ["--identical"]}  # without one there is nothing to do
 
 
@@ -69,19 +71,18 @@ def test_every_option_of_every_command_changes_what_is_asked_for(name, asked, tm
 
 
 def test_an_option_that_is_typed_is_an_input_although_it_is_0():
-    @takes_inputs("length_penalty", "beam_size")
+    @takes_served_options("length_penalty", "beam_size")
     def command(search):
         return search
 
-    assert command(length_penalty=0.0, beam_size=None) == (("length_penalty", 0.0),)
+    assert command(length_penalty=0.0, beam_size=None) == {"length_penalty": 0.0}
 
 
-def test_how_many_translations_there_are_is_for_the_command_to_say_and_the_order_of_inputs_is_that_of_letters():
-    @takes_inputs()
+def test_how_many_translations_there_are_is_for_the_command_to_say():
+    @takes_served_options(without=["n_best"])
     def command(search):
         return search
 
     names = [name for name in inspect.signature(command).parameters]
     assert "beam_size" in names and "n_best" not in names and "search" not in names
-    assert command(**dict.fromkeys(names, 1)) == tuple((name, 1) for name in sorted(names))
-    assert command(**dict.fromkeys(names) | {"temperature": 0.0}) == (("temperature", 0.0),)
+    assert command(**dict.fromkeys(names, 1)) == dict.fromkeys(names, 1)

@@ -1,16 +1,12 @@
 """An export on a worker: what it is asked, with which defaults, and why it refuses a batch."""
 
-import gc
-import logging
-import sys
 import types
 
-import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from cluster.engines import ENGINES, EXPORT, GraphEngine, Refused, defaults_in, opened, reason_in
+from cluster.engines import GraphEngine, Refused, defaults_in, reason_in
 from cluster.errors import ClusterError
 
 AROUND = "Graph execution error:\n\nDetected at node a/Assert defined at (most recent call last):\n<stack traces ...>\n"
@@ -32,24 +28,6 @@ def test_the_reason_is_the_sentence_of_the_graph(message, reason):
     assert reason_in(message) == reason
 
 
-def test_a_process_opens_the_export_that_spark_sent_once_whatever_parts_it_computes(monkeypatch, caplog):
-    folders = []
-    caplog.set_level("INFO", "keras_transformer")  # so that the level that it sets ends with this test
-    files = types.SimpleNamespace(get=lambda name: f"/files/{name}")
-    monkeypatch.setitem(sys.modules, "pyspark", types.SimpleNamespace(SparkFiles=files))
-    monkeypatch.setitem(ENGINES, "graph", lambda folder, threads: folders.append((folder, threads)))
-    gc.unfreeze()  # what the collection of tests has frozen
-    for _ in range(3):
-        opened("graph", 2)
-    opened.cache_clear()
-    assert logging.getLogger("keras_transformer").level == logging.ERROR  # warnings name lines of a batch
-    assert gc.get_freeze_count() > 1000  # what Spark need not look at after each part
-    gc.unfreeze()
-    assert folders == [(f"/files/{EXPORT}", 2)]
-    assert opened("", 2) is None
-    gc.unfreeze()
-
-
 class Signature:
     """A signature that returns its inputs, with the types that they have."""
 
@@ -69,32 +47,20 @@ class Signature:
 def engine():
     engine = GraphEngine.__new__(GraphEngine)
     engine._loaded = types.SimpleNamespace(signatures={"repeat": Signature(), "other": Signature()})
-    engine._defaults = {"repeat": {"times": np.array([2], np.int32)}, "other": {}}
+    engine._defaults = {"repeat": {"times": 2}, "other": {}}
     engine._failures = tf.errors.InvalidArgumentError, tf.errors.ResourceExhaustedError
     return engine
 
 
 def test_a_graph_is_asked_with_its_defaults_and_answers_in_lists(engine):
-    assert engine.call("repeat", text=["a", "b"]) == {"text": [b"a", b"b"], "times": [2]}
-    assert engine.call("repeat", text=["a"], times=[5]) == {"text": [b"a"], "times": [5]}
+    assert engine.call("repeat", {"text": ["a", "b"]}) == {"text": ["a", "b"], "times": [2]}
+    assert engine.call("repeat", {"text": ["a"], "times": [5]}) == {"text": ["a"], "times": [5]}
     with pytest.raises(Refused, match="^times is too large.$"):
-        engine.call("repeat", text=["a"], times=[10])
-    assert engine.default("repeat", "times") == 2 and engine.has("other") and not engine.has("none")
-
-
-def test_a_signature_an_output_or_an_input_that_is_missing_is_named_beside_those_that_there_are(engine):
-    engine.require("repeat", ["text", "times"], ["times"])
-    for name, outputs in (("none", ["text"]), ("repeat", ["text", "score"])):
-        outputs_named = ", ".join(outputs)
-        with pytest.raises(
-            ClusterError, match=f"no signature {name} with the outputs {outputs_named}; .*other, repeat. Exp"
-        ):
-            engine.require(name, outputs)
-    with pytest.raises(ClusterError, match="repeat of the export has no input beem; it has times"):
-        engine.require("repeat", ["text"], ["times", "beem"])
-    engine._loaded.signatures = {}
-    with pytest.raises(ClusterError, match=r"it has the signatures \(none\)"):
-        engine.require("repeat", [])
+        engine.call("repeat", {"text": ["a"], "times": [10]})
+    with pytest.raises(ClusterError, match="has no signature none; it has other, repeat. Export the run again"):
+        engine.call("none", {})
+    assert engine.defaults("repeat") == {"times": 2} and engine.defaults("none") == {}
+    assert engine.tells("other", "text") and not engine.tells("none", "text") and not engine.tells("other", "score")
 
 
 def test_the_defaults_of_each_signature_are_read_from_its_file(tmp_path):
@@ -104,7 +70,7 @@ def test_the_defaults_of_each_signature_are_read_from_its_file(tmp_path):
     signatures["with"].defaults["times"].CopyFrom(tf.make_tensor_proto([2]))
     (tmp_path / "saved_model.pb").write_bytes(saved.SerializeToString())
     found = defaults_in(str(tmp_path))
-    assert found["plain"] == {} and found["with"]["times"].tolist() == [2]
+    assert found["plain"] == {} and found["with"]["times"] == 2
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import json
 import logging
 import os
@@ -180,12 +179,3 @@ def test_without_a_signal_an_error_is_what_it_is():
     with pytest.raises(ValueError, match="^mine$"), stopped_by_signals("out") as stopped:
         raise ValueError("mine")
     assert not stopped.is_set()
-
-
-def test_a_part_that_is_finished_is_not_computed_again(context):
-    of_part = functools.partial(
-        part.lines_of_part,
-        Job(Clean((("identical", True),)), job.corpus_of(None, "tsv", ["1", "2"], {}, []).format, 2, ""),
-        frozenset([1]),
-    )
-    assert list(of_part(1, ["a\tb"])) == [] and list(of_part(0, ["a\tb"])) == ["a\tb\t\t"]

@@ -53,13 +53,6 @@ def test_a_part_that_is_removed_is_missing_again_though_a_later_attempt_left_it_
     assert texts(output) == {0: "zero\n", 1: "one\n", 2: ""}
 
 
-def test_a_tenth_attempt_comes_after_the_second(output):
-    for number in range(9):
-        attempt(output, **({"part_0": "first\n"} if number == 1 else {}))
-    attempt(output, part_0="")
-    assert texts(output) == {0: "first\n"}
-
-
 def test_a_publication_that_was_interrupted_is_ended_by_the_next_one(output):
     attempt(output, part_0="zero\n", part_1="one\n")
     pathlib.Path(output.finished_parts()[0]).rename(f"{output.folder}/part-00000")

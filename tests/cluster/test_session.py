@@ -8,8 +8,7 @@ import types
 import pytest
 
 from cluster.errors import ClusterError
-from cluster.session import ALONE, SETTINGS, SUBMITTED, name_and_value, settings_of, told, try_a_worker
-from tests.support.local_spark import LocalSpark, Parts
+from cluster.session import SUBMITTED, name_and_value, settings_of, told
 
 
 def test_a_setting_has_a_name_of_spark_and_a_value():
@@ -57,12 +56,6 @@ def modules(monkeypatch):
         monkeypatch.setitem(sys.modules, name, module)
 
 
-def test_what_everybody_may_rely_on_is_set():
-    assert SETTINGS["spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version"] == "2"  # parts stay where they are
-    assert SETTINGS["spark.ui.showConsoleProgress"] == "false" and SETTINGS["spark.app.name"] == "keras-transformer"
-    assert SETTINGS["spark.executorEnv.TF_CPP_MIN_LOG_LEVEL"] == "3" and "spark.master" not in SETTINGS | ALONE
-
-
 @pytest.mark.parametrize("kind", [Py4JError, PySparkException])
 @pytest.mark.parametrize(
     ("message", "printed", "sentence"),
@@ -91,44 +84,3 @@ def test_what_a_signal_or_somebody_else_raises_is_no_failure_of_spark(is_stopped
     with pytest.raises(error), told(log_file, stopped):
         raise error("x")
     assert not log_file.exists()
-
-
-@pytest.fixture
-def timers(monkeypatch):
-    """The timers that were started, and whether each was cancelled; `late` calls what the last one waits for."""
-    timers = []
-
-    class Timer:
-        def __init__(self, seconds, function):
-            self.seconds, self.function, self.is_started, self.is_cancelled = seconds, function, False, False
-            timers.append(self)
-
-        def start(self):
-            self.is_started = True
-
-        def cancel(self):
-            self.is_cancelled = True
-
-    monkeypatch.setattr(threading, "Timer", Timer)
-    return timers
-
-
-def test_the_answer_of_a_worker_is_that_of_the_task(timers):
-    assert try_a_worker(LocalSpark(), lambda number: number + 5) == 5
-    [timer] = timers
-    assert (timer.seconds, timer.is_started, timer.is_cancelled) == (120, True, True)
-
-
-@pytest.mark.parametrize(("stages", "is_late"), [([], True), ([None], True), ([0], True), ([0, 1], False)])
-def test_a_task_that_nobody_takes_is_given_up_and_one_that_a_worker_has_taken_is_not(stages, is_late, timers):
-    context = LocalSpark(stages=[n if n is None else types.SimpleNamespace(numActiveTasks=n) for n in stages])
-
-    class Waiting(Parts):
-        def collect(self):
-            timers[-1].function()
-            raise Py4JError("cancelled")
-
-    context.parallelize = lambda items, parts: types.SimpleNamespace(map=lambda task: Waiting([]))
-    with pytest.raises(ClusterError if is_late else Py4JError, match="within 120 seconds" if is_late else "cancelled"):
-        try_a_worker(context, None)
-    assert (("cancelAllJobs",) in context.asked) is is_late and timers[-1].is_cancelled

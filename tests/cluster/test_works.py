@@ -2,25 +2,26 @@
 
 import functools
 import random
+import time
 
 import pytest
 from sacrebleu import sentence_chrf
 
 from cluster.duplicates import REPEATED, MarkedRows, marked, part_of_hash, unique
-from cluster.engines import GraphEngine, LiteEngine, Refused
+from cluster.engines import GraphEngine, Refused
 from cluster.errors import ClusterError
 from cluster.formats import JsonLines, TabLines
-from cluster.search import placeholders_of
 from cluster.works import Clean, Nearest, Score, Translate
-from keras_transformer.ground.errors import InputError
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.cleaning import Cleaner
 from keras_transformer.text.glossary import Glossary, Term
-from keras_transformer.text.placeholders import MOST_PLACEHOLDERS, symbols_of
+from keras_transformer.text.road import Ask, Candidates
 from keras_transformer.text.spans import Protection
 from keras_transformer.translation.scorer import Scorer
 from keras_transformer.translation.translator import Translator
+from tests.support.engines import Table, Writer
 from tests.support.exports import OPTIONS, write_version
 from tests.support.local_spark import Parts
 from tests.support.runs import SENTENCES, random_run
@@ -88,30 +89,20 @@ def test_a_pair_in_another_language_is_dropped_and_an_unknown_language_is_named(
         Clean((("languages", ("en", "xx")),)).on(None)
 
 
-class Capitals:
-    """A LiteRT model that writes in capitals what is neither a number nor in braces."""
-
-    def __init__(self, confidence=None):
-        self.confidence, self.tokenizer = confidence, self
-
-    def translate(self, texts):
-        words = [[word if "{" in word else word.upper() for word in text.split(" ")] for text in texts]
-        return [Translation(" ".join(line), -0.5, confidence=self.confidence) for line in words]
-
-    def pieces(self):
-        return ["a"]
+def capitals(line):
+    return " ".join(word if "{" in word else word.upper() for word in line.split(" "))
 
 
-def lite_engine(translator):
-    engine = LiteEngine.__new__(LiteEngine)
-    engine._translator = translator
-    return engine
+class Calibrated(Writer):
+    def search(self, lines, asks, first_line):
+        found = super().search(lines, asks, first_line)
+        return [Candidates([best._replace(confidence=self.confidence)]) for [best], *_ in found]
 
 
-def test_without_alignments_what_a_model_copies_comes_through_and_the_rest_is_named():
+def test_what_has_no_place_is_named_in_a_column():
     protection = Protection(("placeholders", "tags"), Glossary([Term("dog", "Köter")]))
-    work = Translate(protection=protection)
-    rows = work.on(lite_engine(Capitals()))([("<b>see {x}</b>",), ("a dog",), ("{x}",), ("nothing",)])
+    work = Translate(ask=Ask(protection=protection))
+    rows = work.on(Writer(capitals))([("<b>see {x}</b>",), ("a dog",), ("{x}",), ("nothing",)])
     assert [(row["translation"], row["unplaced"]) for row in rows] == [
         ("<b>SEE {x}</b>", None),
         ("A DOG", "Köter"),
@@ -121,55 +112,92 @@ def test_without_alignments_what_a_model_copies_comes_through_and_the_rest_is_na
     assert list(rows[0]) == list(work.outputs)
 
 
-def test_a_model_that_knows_placeholders_gets_them_in_place_of_terms():
-    translator = Capitals()
-    translator.pieces = lambda: ["a", *symbols_of(8)]
-    work = Translate(protection=Protection((), Glossary([Term("dog", "Köter")])))
-    (row,) = work.on(lite_engine(translator))([("a dog",)])
-    assert (row["translation"], row["unplaced"]) == ("A Köter", None)
-
-
-class Tokenizing:
-    """A graph that divides a text at its spaces."""
-
-    def has(self, name):
-        return name == "tokenize"
-
-    def call(self, name, text):
-        return {"pieces": [" ".join(text).encode()]}
-
-
-def test_a_graph_tells_by_its_pieces_whether_it_knows_placeholders():
-    engine = Tokenizing()
-    assert placeholders_of(engine) == MOST_PLACEHOLDERS
-    engine.has = lambda name: False
-    assert placeholders_of(engine) == 0
-
-
 def test_a_confidence_is_a_column_if_it_is_asked_for_and_the_export_has_it():
-    assert "confidence" not in Translate().on(lite_engine(Capitals(0.25)))([("a",)])[0]
+    assert "confidence" not in Translate().on(Calibrated(capitals, confidence=0.25))([("a",)])[0]
     work = Translate(confidence=True)
-    (row,) = work.on(lite_engine(Capitals(0.123456)))([("a",)])
+    (row,) = work.on(Calibrated(capitals, confidence=0.123456))([("a",)])
     assert row["confidence"] == 0.1235 and list(row) == list(work.outputs)
-    assert work.on(lite_engine(Capitals(0.0)))([("a",)])[0]["confidence"] == 0
+    assert work.on(Calibrated(capitals, confidence=0.0))([("a",)])[0]["confidence"] == 0
     with pytest.raises(ClusterError, match="has no confidences, since its run was not calibrated"):
-        work.on(lite_engine(Capitals()))([("a",)])
+        work.on(Writer(capitals))([("a",)])
 
 
 def test_a_glossary_that_takes_too_long_for_a_line_refuses_that_line(monkeypatch):
-    def too_long(glossary, text):
-        raise InputError("terms.tsv, line 1: it took longer.")
-
-    monkeypatch.setattr(Glossary, "matches", too_long)
-    with pytest.raises(Refused, match="terms.tsv, line 1"):
-        Translate(protection=Protection(("urls",))).on(lite_engine(Capitals()))([("a",)])
+    monkeypatch.setattr(time, "monotonic", iter(range(99)).__next__)
+    glossary = Glossary([Term("(a+)+b", "x", ("regex", "part"))])
+    with pytest.raises(Refused, match="Term 1: the regular expression .* took longer"):
+        Translate(ask=Ask(protection=Protection((), glossary))).on(Writer(capitals))([("a" * 40 + " " + "aa" * 5000,)])
 
 
 def test_another_glossary_is_another_work_and_the_same_one_is_the_same():
     def work(target):
-        return repr(Translate(protection=Protection((), Glossary([Term("dog", target)]))))
+        return repr(Translate(ask=Ask(protection=Protection((), Glossary([Term("dog", target)])))))
 
     assert work("Hund") == work("Hund") != work("Köter")
+
+
+BEAM = {
+    "translations": [["ein Hund", "der Hund", "der Hund"]],
+    "scores": [[-0.5, -1.0, -2.0]],
+    "is_cut": [[False, True, False]],
+    "truncated": [True],
+    "alignments": [[""] * 3],
+}
+SPANS = Protection(("urls",))
+
+
+@pytest.mark.parametrize(
+    ("work", "more", "signature"),
+    [
+        (Translate(), [], "serving_default"),
+        (Translate((("beam_size", 2),)), ["truncated"], "translate"),
+        (Translate(ask=Ask(protection=SPANS)), ["truncated", "unplaced"], "translate"),
+        (Translate((("beam_size", 2),), ask=Ask(protection=SPANS)), ["truncated", "unplaced"], "translate"),
+    ],
+)
+def test_a_translation_has_the_columns_of_its_work(work, more, signature):
+    graph = Table(serving_default={"translation": ["ein Hund"], "score": [-0.5]}, translate=BEAM)
+    [row] = work.on(graph)([("a dog",)])
+    assert list(row) == list(work.outputs) == ["translation", "score", "is_cut", *more]
+    assert (row["translation"], row["score"], row.get("truncated", True)) == ("ein Hund", -0.5, True)
+    [(name, columns)] = graph.calls
+    assert name == signature and columns.get("n_best", [1]) == [1]
+
+
+def test_a_pair_is_scored_by_the_signature_score():
+    graph = Table(score={"score": [-0.123456], "log_probability": [-1.0], "truncated": [False]})
+    assert Score().on(graph)([("a dog", "ein Hund")]) == [
+        {"score": -0.1235, "log_probability": -1.0, "truncated": False}
+    ]
+    assert graph.calls == [("score", {"text": ["a dog"], "translation": ["ein Hund"]})]
+
+
+def test_of_the_whole_beam_the_nearest_to_the_reference_is_taken_and_of_equals_the_first():
+    graph = Table(translate=BEAM)
+    [found] = Nearest().on(graph)([("a dog", "der Hund")])
+    assert found == {"translation": "der Hund", "score": -1.0, "is_cut": True, "truncated": True, "chrf": 100.0}
+    assert graph.calls == [("translate", {"text": ["a dog"], "n_best": [3]})]
+
+
+@pytest.mark.parametrize(
+    ("tag", "text", "written"), [("<bt>", "Hund", "<bt> Hund"), ("<bt>", "", "<bt>"), ("", "Hund ", "Hund ")]
+)
+def test_a_tag_stands_before_a_translation_and_alone_without_one(tag, text, written):
+    assert Translate((), tag).written(Candidates([Translation(text, -0.5)]))["translation"] == written
+
+
+@pytest.mark.parametrize(("unplaced", "written"), [((), None), (("a b",), "a b"), (("a b", "c"), "a b\nc")])
+def test_each_span_that_is_missing_has_a_line(unplaced, written):
+    row = Translate(ask=Ask(protection=SPANS)).written(Candidates([Translation("x", -0.5, unplaced=unplaced)]))
+    assert row["unplaced"] == written
+
+
+@pytest.mark.parametrize(
+    ("work", "asked"), [(Translate((("beem_size", 2),)), "beem_size"), (Score(), "score"), (Nearest(), "n_best")]
+)
+def test_what_an_export_is_not_able_to_do_is_refused_before_a_line_is_read(work, asked):
+    with pytest.raises(ConfigError, match=f"This writer does not take {asked}; it takes forbidden, glossary"):
+        work.on(Writer(capitals))
 
 
 def text_and_score(outputs):
@@ -198,7 +226,7 @@ def test_what_is_protected_comes_through_as_by_the_run(engine, translator):
     protection = Protection(("urls", "placeholders", "tags"), Glossary([Term("dog", "Köter"), Term("cat", "Katze")]))
     lines = ["see {x} at https://a.org/b .", "<b>the dog</b> and <i>the cat</i>", "{y}", "kochen"]
     expected = translator().translate(lines, protect=protection)
-    outputs = Translate(protection=protection).on(engine)([(line,) for line in lines])
+    outputs = Translate(ask=Ask(protection=protection)).on(engine)([(line,) for line in lines])
     assert [row["translation"] for row in outputs] == [each.text for each in expected]
     assert [row["unplaced"] for row in outputs] == ["\n".join(each.unplaced) or None for each in expected]
     assert "https://a.org/b" in outputs[0]["translation"] and "Köter" in outputs[1]["translation"]
@@ -227,16 +255,6 @@ def test_the_nearest_of_the_beam_has_the_highest_chrf(engine, translator):
     assert [row["translation"] for row in outputs] == best
     assert best != [beam[0].text for beam in beams]  # not simply the first ones
     assert all(list(row) == list(Nearest().outputs) for row in outputs)
-
-
-@pytest.mark.slow
-def test_what_an_export_cannot_do_is_one_sentence(engine):
-    with pytest.raises(ClusterError, match="has no input beem_size; it has .*beam_size"):
-        Translate((("beem_size", 2),)).on(engine)
-    with pytest.raises(ClusterError, match="no signature explain with the outputs a; it has the signatures score, "):
-        engine.require("explain", ["a"])
-    with pytest.raises(ClusterError, match="A LiteRT model translates in the one way"):
-        Score().on(LiteEngine.__new__(LiteEngine))
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])

@@ -184,14 +184,6 @@ def test_an_export_writes_into_no_link(tmp_path):
     assert list(victim.iterdir()) == [] and not (exports / "4").is_symlink()
 
 
-def test_a_link_that_comes_just_before_publishing_is_not_replaced(tmp_path, monkeypatch):
-    (tmp_path / "1").symlink_to("nothing")
-    monkeypatch.setattr("export.versions.version_numbers", lambda folder: [])  # as it was when the export looked
-    with unfinished_version(tmp_path) as unfinished:
-        assert publish(unfinished) == tmp_path / "2"
-    assert (tmp_path / "1").is_symlink()
-
-
 def test_remains_that_are_a_link_or_a_pipe_are_neither_followed_nor_waited_for(tmp_path, caplog):
     victim, exports = tmp_path / "victim", tmp_path / "exports"
     victim.mkdir()

@@ -3,11 +3,10 @@
 import pytest
 
 from export.__main__ import app
-from export.certificate.certificate import RuntimeCheck, agreement_in, equality_in, example_of, in_batches, summary
+from export.certificate.certificate import RuntimeCheck, agreement_in, equality_in
 from export.graph.operations import OF_OLDEST, meta_graph, operations_in
-from export.server import version
 from export.server.version import Version, warm_up_requests
-from export.versions import CERTIFICATE, ExportError
+from export.versions import ExportError
 from keras_transformer.pieces.translation import Translation
 from tests.support.commands import assert_one_sentence, invoke
 
@@ -16,22 +15,6 @@ LINES = ["one", "two", "three", "four", "five"]
 
 def echo(lines):
     return [Translation(line, -1.0) for line in lines]
-
-
-def test_the_example_has_about_seven_words():
-    lines = ["one", "a b c d e f g h", "a b c d e f g", "g f e d c b a", "many " * 30]
-    assert example_of(lines) == "a b c d e f g"
-    assert example_of(lines[:2]) == "a b c d e f g h"
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [(None, ""), ("{", ""), ("[]", ""), ("{}", ""), ("\udcff", ""), ('{"example": "ein Satz"}', "ein Satz")],
-)
-def test_a_version_without_a_readable_certificate_has_no_example(tmp_path, content, expected):
-    if content is not None:
-        (tmp_path / CERTIFICATE).write_bytes(content.encode("utf-8", "surrogateescape"))
-    assert version.example_of(tmp_path) == expected
 
 
 @pytest.mark.parametrize("order", ["given", "shuffled"])
@@ -47,29 +30,10 @@ def test_answers_are_compared_with_those_of_their_own_lines(order):
     assert sorted(asked) == sorted(LINES[:4]) and (asked == LINES[:4]) == (order == "given")
 
 
-def test_the_order_is_the_same_each_time():
-    lines, asked = [str(number) for number in range(20)], []
-    for _ in range(2):
-        check = RuntimeCheck("any", 5, "shuffled", 20, lambda lines: asked.append(lines) or echo(lines))
-        agreement_in(check, lines, echo(lines), tie=1e-4)
-    assert asked[0] == asked[1] != lines
-
-
 def test_an_answer_to_another_line_is_a_disagreement_or_a_tie():
     others = [Translation("two", -1.0), Translation("two", -2.0)]
     agreed = agreement_in(RuntimeCheck("any", 1, "given", 2, lambda lines: others), LINES, echo(LINES), tie=1e-4)
     assert agreed.ties == 1 and agreed.disagreements[0].number == 2
-
-
-def test_batches_have_so_many_lines():
-    sizes = []
-
-    def translate(lines):
-        sizes.append(len(lines))
-        return echo(lines)
-
-    assert in_batches(translate, 2)(LINES) == echo(LINES)
-    assert sizes == [2, 2, 1]
 
 
 def test_an_entry_counts_ties_and_a_difference_names_the_runtime_and_the_first_line():
@@ -84,22 +48,6 @@ def test_an_entry_counts_ties_and_a_difference_names_the_runtime_and_the_first_l
     ):
         equality_in(answer(-1.5), LINES, echo(LINES), 1e-4)
     assert equality_in(answer(-1.5), LINES, echo(LINES), 0.6)["same"] == 2
-
-
-def test_a_certificate_in_a_few_lines():
-    check = {"runtime": "C API", "rows": 1, "order": "given", "lines": 9, "same": 8, "ties": 1}
-    latency = {"source_tokens": "1-8", "p50": 1.2, "p95": 2.3, "p99": 3.4}
-    content = {
-        "equality": [check, check | {"rows": 7, "order": "shuffled", "same": 7, "ties": 2}],
-        "latency": {"by_source_tokens": [latency]},
-        "oldest_tensorflow": "2.12",
-    }
-    assert summary(content).splitlines() == [
-        "C API, 1 line together, given order: 8 of 9 translations the same, 1 tie",
-        "C API, 7 lines together, shuffled order: 7 of 9 translations the same, 2 ties",
-        "one sentence of 1-8 tokens takes 1 ms (median), 2 ms (95th percentile), 3 ms (99th)",
-        "runs in TensorFlow 2.12 and later; all of this in certificate.json",
-    ]
 
 
 @pytest.mark.slow

@@ -10,10 +10,12 @@ import tensorflow as tf
 
 from export import translate as translate_command
 from export.graph import exported
+from keras_transformer.commands import translate_input
 from keras_transformer.commands.console import BATCHES_AT_ONCE
 from keras_transformer.ground.errors import UserError
-from keras_transformer.pieces.translation import Translation
+from keras_transformer.text.road import Candidates
 from tests.support.commands import assert_one_sentence, invoke
+from tests.support.engines import Writer
 from tests.support.exports import write_version
 from tests.support.places import ROOT
 from tests.support.processes import python, start_python
@@ -73,7 +75,7 @@ def test_every_option_that_changes_the_output_is_recorded(tmp_path, monkeypatch)
     """So that no file is joined from the outputs of two of them."""
     works = []
     monkeypatch.setattr(translate_command, "translator_of", lambda folder, size: Shouting())
-    monkeypatch.setattr(translate_command, "translate_files", lambda road, files, size, work: works.append(work()))
+    monkeypatch.setattr(translate_input, "translate_files", lambda road, files, size, work: works.append(work()))
     fields = [["--format", "tsv", "--field", name] for name in ("1", "2")]
     texts = [["--format", "text"], ["--format", "text", "--language", "de"], *fields]
     changes = [*texts, ["--scores"], ["--confidence"], [], ["--batch-size", 2]]
@@ -89,19 +91,21 @@ def test_every_option_that_changes_the_output_is_recorded(tmp_path, monkeypatch)
     assert works[-1] == works[-3] == works[-4] and len({json.dumps(work) for work in works}) == len(changes)
 
 
-class Shouting:
+class Shouting(Writer):
     """Translates into capitals; every translation is cut."""
 
-    def translate(self, lines, first_line=1):
-        return [Translation(line.upper(), -1.0, is_cut=True) for line in lines]
+    def __init__(self):
+        super().__init__(str.upper)
 
-    are_too_long = None  # not known
+    def search(self, lines, asks, first_line):
+        found = super().search(lines, asks, first_line)
+        return [Candidates([best._replace(is_cut=True)]) for [best], *_ in found]
 
 
 @pytest.mark.parametrize("option", ["--scores", "--confidence"])
 def test_of_text_there_are_no_scores(option, tmp_path):
     result = run_translate(tmp_path, "--paragraphs", option, text=b"a\n")
-    assert_one_sentence(result, "--scores and --confidence are for lines")
+    assert_one_sentence(result, "--scores, --confidence, --target-prefixes, --require and --required are for lines")
 
 
 @pytest.mark.parametrize("name", ["1/saved_model.pb", "1/out.txt"])

@@ -15,6 +15,22 @@ from keras_transformer.text.documents import DocumentTranslator
 from tests.support.echo import write_echo
 
 
+def tell(translator, **functions):
+    """Let the export have functions of texts as signatures."""
+
+    class Signature:
+        structured_input_signature = (), {"text": tf.TensorSpec([None], tf.string, "text")}
+
+        def __init__(self, function):
+            self.function, self.structured_outputs = function, function(text=tf.constant([""]))
+
+        def __call__(self, text):
+            return self.function(text=text)
+
+    signatures = {name: Signature(function) for name, function in functions.items()}
+    translator._loaded = types.SimpleNamespace(signatures={**translator._loaded.signatures, **signatures})
+
+
 @pytest.mark.parametrize("batch_size", [1, 2, 100])
 def test_each_line_has_its_own_translation_in_the_order_of_the_lines(batch_size, tmp_path):
     write_echo(tmp_path / "1")
@@ -37,10 +53,10 @@ def test_lines_of_which_the_beginning_alone_is_read_are_named_in_their_order_and
     """An export of the first versions does not say which they are."""
     write_echo(tmp_path / "1")
     translator, lines = ExportedTranslator(tmp_path, batch_size=2), ["b", "cc cc", "a", "dd dd d", ""]
-    echo = translator._translate
+    echo = translator._loaded.signatures["serving_default"]
     translator.translate(lines)
     assert not caplog.records
-    translator._translate = lambda text: echo(text=text) | {"truncated": tf.strings.length(text) > 3}
+    tell(translator, serving_default=lambda text: echo(text=text) | {"truncated": tf.strings.length(text) > 3})
     assert [each.text for each in translator.translate(lines, first_line)] == lines
     named = [record.getMessage().partition(" is longer")[0] for record in caplog.records]
     assert named == [f"line {first_line + 1}", f"line {first_line + 3}"]
@@ -91,9 +107,10 @@ def test_a_sentence_that_is_longer_than_the_export_reads_is_split_as_the_transla
 
     text = "One dog, two cats and three hens. Four.\n\nfive six seven  eight nine"
     translator = ExportedTranslator(tmp_path, 2)
-    translator._translate = graph
+    tell(translator, serving_default=graph)
     if tokenizer_tells:
-        translator._tokenize = lambda text: {"truncated": tf.strings.length(text) > longest}
+        tell(translator, tokenize=lambda text: {"truncated": tf.strings.length(text) > longest})
+    asked.clear()
     document = DocumentTranslator(translator.translate, "en", translator.are_too_long).document(text)
     of_lengths = DocumentTranslator(
         lambda lines: [Translation(line.upper(), 0.0, is_cut=None) for line in lines],

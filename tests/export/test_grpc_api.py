@@ -62,7 +62,7 @@ def asked(name, shape):
         ("text", [1 << 22], "The request has 4194304 rows; this server takes at most 40."),
         ("text", [41], "The request has 41 rows; this server takes at most 40."),
         ("text", [1, 1 << 22], "The input 'text' must have the shape (-1); it has (1, 4194304)."),
-        ("other", [1 << 22], "The signature 'echo' has no input 'other'; it has text."),
+        ("other", [1 << 22], "The signature 'echo' does not take other; it takes text."),
     ],
 )
 def test_a_small_message_that_claims_many_values_is_refused_before_they_are_made(monkeypatch, name, shape, message):

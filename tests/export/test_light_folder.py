@@ -33,16 +33,6 @@ def test_what_was_served_stays_if_nothing_else_can_be(tmp_path, closed):
     assert numbers(folder) == [2] and closed == []
 
 
-@pytest.mark.parametrize(("most", "served"), [(1, [3]), (2, [3, 2]), (9, [3, 2, 1])])
-def test_as_many_versions_are_served_as_the_policy_says_the_highest_first(most, served, tmp_path, closed):
-    folder = opened(write_light(tmp_path / "mine", 1, 2, 3), most)
-    assert numbers(folder) == served and folder.version().number == 3
-    shutil.rmtree(tmp_path / "mine" / "3")
-    asyncio.run(folder.refresh())
-    assert numbers(folder) == [2, 1][:most] and closed == [("mine", 3)]
-    assert folder.status[3].state is State.END and folder.status[2].state is State.AVAILABLE
-
-
 def test_a_version_with_a_pipe_is_not_opened(tmp_path, closed):
     write_light(tmp_path / "mine", 1)
     os.mkfifo(tmp_path / "mine" / "1" / "assets")

@@ -103,8 +103,3 @@ def test_nothing_is_open_to_others_unless_it_is_asked_for():
     options = ServerOptions()
     assert options.host == "127.0.0.1" and not options.allow_origins
     assert not options.metrics_without_key and not options.log_text and options.log_requests is None
-
-
-def test_what_is_in_flight_is_bounded_by_bodies():
-    options = ServerOptions(body_bytes=1000)
-    assert (options.bytes_in_flight, options.answer_bytes) == (32_000, 8_000)

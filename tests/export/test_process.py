@@ -91,12 +91,6 @@ def test_an_address_is_written_as_clients_read_it(host, is_tls, page, rpc):
     assert address.grpc_url == f"{rpc}a%20model"
 
 
-def test_an_address_of_ipv6_stands_in_brackets():
-    address = Address("mine", "::1", 8501, 8500)
-    assert (address.url, address.grpc_url) == ("http://[::1]:8501/v1/models/mine", "grpc://[::1]:8500/mine")
-    assert Address("mine", "127.0.0.1", 8501, 8500).page_url == "http://127.0.0.1:8501/"
-
-
 def test_a_name_with_signs_of_the_shell_is_written_as_an_address_has_it():
     address = Address("my $model", "127.0.0.1", 8501, 8500)
     assert address.url == "http://127.0.0.1:8501/v1/models/my%20%24model"

@@ -6,7 +6,6 @@ import json
 import signal
 import socket
 import threading
-import types
 
 import pytest
 
@@ -15,8 +14,8 @@ import export.query
 import export.serve
 import export.translate
 from export.client.client import LONGEST_DEADLINE, ServingClient
-from keras_transformer.pieces.translation import Translation
 from tests.support.commands import invoke
+from tests.support.engines import Table
 from tests.support.places import ROOT
 from tests.support.processes import python, start_python
 
@@ -79,7 +78,8 @@ def test_a_reader_that_closes_the_pipe_ends_it_without_a_word(tmp_path):
 
 @pytest.mark.parametrize(("options", "line"), [([], "a"), (["--scores"], "-1.5\ta"), (["--confidence"], "0.75\ta")])
 def test_a_score_or_a_confidence_stands_before_the_line_if_it_is_asked_for(options, line, monkeypatch):
-    client = types.SimpleNamespace(translate=lambda lines: [Translation(line, -1.5, confidence=0.75) for line in lines])
+    answer = {"translation": ["a"], "score": [-1.5], "confidence": [0.75]}
+    client = Table(serving_default=answer)
     monkeypatch.setattr("export.client.client.ServingClient", lambda *arguments, **named: client)
     [found] = invoke(export.query.app, "--url", "u", *options, stdin="a\n").stdout.splitlines()
     assert [*map(as_number, found.split("\t"))] == [*map(as_number, line.split("\t"))]

@@ -1,65 +1,16 @@
 """What only the operator has, certificates and keys: what is wrong is one sentence, and what is whole stays in use."""
 
-import asyncio
 import itertools
 import ssl
 
 import pytest
 
-from export.client.access import Access
-from export.client.client import ServingClient
-from export.client.transports import ClientError
-from export.serve import app
 from export.server import tls
 from export.server.options import ServerOptions
 from export.server.secrets import Secrets
 from export.server.tls import Certificate
 from export.versions import ExportError
-from keras_transformer.ground.errors import UserError
-from tests.support.certificates import Pair, openssl
-from tests.support.commands import assert_one_sentence, invoke
-
-
-class Changing:
-    """A secret whose files are, one look after the other, changed (True), as before (False), or wrong (a text)."""
-
-    def __init__(self, looks):
-        self.looks = iter(looks)
-
-    def refresh(self):
-        look = next(self.looks, None)
-        if look is None:
-            raise KeyboardInterrupt  # ends the test: nobody catches it on the way
-        if isinstance(look, str):
-            raise ExportError(look)
-        return look
-
-
-@pytest.mark.parametrize("name", ["certificate", "keys"])
-@pytest.mark.parametrize(
-    ("looks", "logged"),
-    [
-        ([False, False], []),
-        ([True, False, True], ["changed", "changed"]),
-        (["a.", "a.", "a."], ["a."]),
-        (["a.", "b.", "a."], ["a.", "b.", "a."]),
-        (["a.", False, "a."], ["a.", "a."]),
-        (["a.", True, "a.", "a."], ["a.", "changed", "a."]),
-    ],
-)
-def test_an_error_is_logged_when_it_comes_and_not_again_while_it_lasts(name, looks, logged, caplog, monkeypatch):
-    secrets = Secrets(ServerOptions())
-    setattr(secrets, name, Changing(looks))
-
-    async def at_once(function):
-        return function()
-
-    monkeypatch.setattr(asyncio, "to_thread", at_once)
-    with pytest.raises(KeyboardInterrupt):
-        asyncio.run(secrets.watch(0))
-    messages = [record.getMessage() for record in caplog.records]
-    assert len(messages) == len(logged)
-    assert all(part in message for part, message in zip(logged, messages, strict=True))
+from tests.support.certificates import openssl
 
 
 @pytest.mark.parametrize("missing", ["tls_certificate", "tls_key"])
@@ -136,22 +87,3 @@ def test_each_mistake_in_the_files_is_one_sentence(authority, tmp_path):
         with pytest.raises(ExportError, match=reason) as error:
             Certificate(*files)
         assert "\n" not in str(error.value)
-
-
-def test_the_command_refuses_a_mistake_before_anything_listens(echo_folder, authority):
-    pair, other = authority.pair("server"), authority.pair("other")
-    assert_one_sentence(invoke(app, echo_folder, "--tls-certificate", pair.certificate), "tls_key")
-    assert_one_sentence(invoke(app, echo_folder, "--tls-client-ca", authority.certificate), "tls_certificate")
-    mismatch = invoke(app, echo_folder, "--tls-certificate", pair.certificate, "--tls-key", other.key)
-    assert_one_sentence(mismatch, "does not belong")
-
-
-def test_a_client_refuses_files_that_make_no_sense(authority, tmp_path):
-    pair = Pair(authority.certificate, authority.key)
-    with pytest.raises(UserError, match="both"):
-        Access(certificate=pair.certificate)
-    with pytest.raises(UserError, match="none cannot be read"):
-        Access(ca=tmp_path / "none")
-    for url in ("http://localhost:1/v1/models/m", "grpc://localhost:1/m"):
-        with pytest.raises(ClientError, match="s://"):
-            ServingClient(url, access=Access(ca=authority.certificate))

@@ -62,39 +62,6 @@ def test_files_that_are_read_are_in_a_folder_that_is_mounted(deployment):
     assert {str(file.parent) for file in files} <= {mount["mountPath"] for mount in container["volumeMounts"]}
 
 
-def test_the_longest_request_ends_before_the_server_is_killed(deployment):
-    [service] = yaml.safe_load(read("docker-compose.yml"))["services"].values()
-    [timeout] = [int(option.split("=")[1]) for option in service["command"] if "rest_api_timeout" in option]
-    [container] = deployment["spec"]["containers"]
-    name, asleep = container["lifecycle"]["preStop"]["exec"]["command"]
-    assert name == "sleep" and deployment["spec"]["terminationGracePeriodSeconds"] - int(asleep) >= timeout / 1000
-    assert int(service["stop_grace_period"].removesuffix("s")) >= timeout / 1000
-
-
-def test_the_container_has_no_rights_that_it_does_not_need(deployment):
-    """As the level "restricted" of Kubernetes' Pod Security Standards asks."""
-    pod = deployment["spec"]["securityContext"]
-    assert pod["runAsNonRoot"] is True and pod["runAsUser"] > 0 and pod["seccompProfile"] == {"type": "RuntimeDefault"}
-    [container] = deployment["spec"]["containers"]
-    assert container["securityContext"] == {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    }
-    writable = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
-    assert writable == {"/tmp"}
-
-
-def test_the_probes_ask_for_the_model(deployment):
-    [container] = deployment["spec"]["containers"]
-    assert container["readinessProbe"]["httpGet"]["path"] == container["startupProbe"]["httpGet"]["path"]
-    assert container["readinessProbe"]["httpGet"]["path"] == "/v1/models/mine"
-    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-    assert {f"--port={ports['grpc']}", f"--rest_api_port={ports['rest']}"} <= set(container["args"])
-    metrics = deployment["metadata"]["annotations"]
-    assert metrics["prometheus.io/path"] == "/monitoring/prometheus/metrics"
-
-
 def test_every_option_of_the_local_server_is_explained():
     import typer.main
 

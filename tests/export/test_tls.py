@@ -70,10 +70,6 @@ def connected(server, ca, port, protocols):
             yield wrapped
 
 
-def test_the_addresses_say_that_there_is_tls(server):
-    assert (server.url[:8], server.grpc_url[:8]) == ("https://", "grpcs://")
-
-
 def test_a_client_that_trusts_the_authority_gets_answers(server, authority):
     assert [texts(url, ca=authority.certificate) for url in urls(server)] == [LINES] * 2
 

@@ -12,12 +12,12 @@ import tensorflow as tf
 from export.graph.version_folder import prediction_log
 from export.server.errors import Code, RequestError
 from export.server.paragraphs import LANGUAGE, PARAGRAPHS, SPANS
+from export.server.protection import Traits
 from export.server.signature import Signature, Tensor
 from export.server.version import Version, example_of
 from export.versions import CERTIFICATE, WARM_UP_REQUESTS
 from keras_transformer.ground.errors import UserError
 from keras_transformer.text.placeholders import symbols_of
-from keras_transformer.text.protected import Abilities
 from tests.support.echo import write_echo
 
 
@@ -184,13 +184,13 @@ def test_the_example_is_that_of_the_certificate(content, example, tmp_path):
     assert example_of(tmp_path) == example
 
 
-@pytest.mark.parametrize(("has_tokenizer", "known"), [(True, 3), (False, 2)])
+@pytest.mark.parametrize(("has_tokenizer", "known"), [(True, 3), (False, 0)])
 def test_a_version_knows_the_placeholders_that_its_tokenizer_leaves_whole(has_tokenizer, known):
-    """Without a signature that shows pieces those that its files say."""
+    """Without a signature that shows pieces none."""
     version = Version.__new__(Version)
     tokenize = Signature("tokenize", {}, {"pieces": Tensor("pieces:0", tf.string, (None,))}, {})
     version.signatures = {"tokenize": tokenize} if has_tokenizer else {}
-    version._of_files = Abilities(2)
+    version._aligns = False
 
     def pieces(signature, outputs, inputs):
         assert signature is tokenize and outputs == ("pieces",)
@@ -200,4 +200,4 @@ def test_a_version_knows_the_placeholders_that_its_tokenizer_leaves_whole(has_to
         }
 
     version._compute = pieces
-    assert version._abilities == Abilities(known)
+    assert version._traits == Traits(known, aligns=False)

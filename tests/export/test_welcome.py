@@ -54,11 +54,6 @@ def test_bounds_and_defaults_are_those_of_the_export():
     assert json.loads(json.dumps(data)) == data and data["has_explain"] is False
 
 
-def test_the_page_knows_the_other_models_of_its_server():
-    signatures = {"translate": signature_of(inputs_of(SearchOptions(), 99))}
-    assert page_data("mine", signatures, names=["mine", "other"])["models"] == ["mine", "other"]
-
-
 def test_options_that_an_export_has_not_are_not_offered():
     options = [one for one in inputs_of(SearchOptions(), 99) if one.name not in ("seed", "top_k")]
     found = page_data("mine", {"translate": signature_of(options), "explain": signature_of([])})
@@ -104,13 +99,6 @@ def test_the_line_for_a_shell_asks_with_the_example_of_the_version(example, text
     command, option, body, url = shlex.split(line)
     assert (command, option, url) == ("curl", "-d", "http://localhost:1/v1/models/a%20model:predict")
     assert json.loads(body) == {"instances": [{"text": text}]} and line.endswith("\n")
-
-
-@pytest.mark.release
-def test_a_model_without_options_has_a_line_for_a_shell(echo_folder):
-    with local_server(echo_folder, SERVER) as server:
-        answer = requests.get(f"http://{server.host}:{server.port}/")
-        assert answer.text.startswith("curl -d") and f"{server.port}/v1/models/echo:predict" in answer.text
 
 
 @pytest.fixture(scope="module")
@@ -235,16 +223,6 @@ def test_the_lines_for_curl_and_python_ask_the_same(opened, served):
     assert printed.getvalue() == row["translations"][0] + "\n"
 
 
-def test_what_is_copied_is_what_is_shown(browser, served):
-    with visit(browser, home(served), permissions=["clipboard-read", "clipboard-write"]) as opened:
-        for name in ("curl", "python"):
-            opened.click(f"[data-copy={name}]")
-            opened.locator("#copied:not(:empty)").wait_for()
-            found = opened.evaluate("navigator.clipboard.readText()")
-            assert found == opened.locator(f"#{name}").text_content()
-            opened.locator("#copied:empty").wait_for(state="attached")
-
-
 def test_it_asks_no_other_host_and_could_not(opened, served):
     type_in(opened, SENTENCES[0])
     assert {address for address in opened.requested if not address.startswith((home(served), "data:"))} == set()
@@ -255,26 +233,6 @@ def test_it_asks_no_other_host_and_could_not(opened, served):
     assert opened.evaluate(blocked, "http://127.0.0.1:9/") == "connect-src"
     opened.wait_for_timeout(100)
     opened.errors.clear()
-
-
-def test_keys_alone_reach_every_part(opened):
-    type_in(opened, SENTENCES[0])
-    reached = []
-    for _ in range(30):
-        opened.keyboard.press("Tab")
-        reached.append(opened.evaluate(WHERE))
-        if reached[-1] == "BODY":
-            break
-    wanted = ["SUMMARY", "alternative", "token", "attention-kind", "attention-layer", "attention-head"]
-    wanted += ["td", "beam-dropped", "node", "curl", "python"]
-    assert [place for place in reached if place in wanted] == wanted
-
-
-WHERE = """() => {
-    const { id, name, tagName, classList, dataset } = document.activeElement;
-    const kind = ["token", "node"].find((each) => classList.contains(each));
-    return kind ?? (id || name || dataset.copy || (tagName === "TD" ? "td" : tagName));
-}"""
 
 
 def test_html_and_blank_lines_are_text(opened):

@@ -1,14 +1,10 @@
 """What every command shares: exit codes, a quiet start, groups and batches of lines."""
 
 import contextlib
-import functools
-import gc
 import importlib
 import io
-import logging
 import math
 import os
-import re
 import sys
 import types
 
@@ -19,46 +15,10 @@ from keras_transformer.commands import console
 from keras_transformer.commands.console import CutLines, exit_codes, groups, output_line
 from keras_transformer.ground.durations import duration
 from keras_transformer.ground.errors import InputError, UserError, first_line_of
-from keras_transformer.ground.files import on_one_line
 from keras_transformer.ground.imports import quiet_imports
 from keras_transformer.pieces.batching import batches_by_length, list_of_lines
 from keras_transformer.pieces.translation import Translation
 from tests.support.processes import python
-
-RECORD = logging.LogRecord("of this test", logging.WARNING, "", 0, "fox", None, None)
-
-
-def test_a_line_break_inside_a_translation_becomes_a_space():
-    assert on_one_line("a\r\nb\nc") == "a b c"
-
-
-@pytest.mark.parametrize(
-    ("is_long", "level", "line"),
-    [(False, logging.WARNING, "WARNING: fox"), (True, logging.INFO, r"\d\d:\d\d:\d\d fox")],
-)
-def test_a_long_command_logs_its_progress_each_line_with_its_time(is_long, level, line, monkeypatch):
-    options = {}
-    monkeypatch.setattr(logging, "basicConfig", lambda **given: options.update(given))
-    for name in ("KERAS_BACKEND", "TF_CPP_MIN_LOG_LEVEL"):
-        monkeypatch.setenv(name, "of this test")
-    for name in ("tensorflow", "absl"):
-        monkeypatch.setattr(logging.getLogger(name), "level", logging.INFO)
-    console.prepare_process(*[is_long] if is_long else [])
-    options["stream"].close()
-    written = logging.Formatter(options["format"], options["datefmt"]).format(RECORD)
-    assert options["level"] == level and re.fullmatch(line, written)
-    assert os.environ["KERAS_BACKEND"] == "tensorflow" and os.environ["TF_CPP_MIN_LOG_LEVEL"] == "of this test"
-    assert {logging.getLogger(name).level for name in ("tensorflow", "absl")} == {logging.ERROR}
-
-
-def test_work_that_turns_out_to_be_long_logs_its_progress_while_it_lasts(monkeypatch):
-    root, handler = logging.Logger("root", logging.WARNING), logging.StreamHandler(io.StringIO())
-    root.addHandler(handler)
-    monkeypatch.setattr(logging, "getLogger", lambda *_: root)
-    with pytest.raises(UserError), console.progress_logged():
-        assert root.level == logging.INFO and re.fullmatch(r"\d\d:\d\d:\d\d fox", handler.format(RECORD))
-        raise UserError("It ends.")
-    assert root.level == logging.WARNING and handler.format(RECORD) == "fox"
 
 
 def test_packages_are_unavailable_within_and_come_back():
@@ -174,18 +134,6 @@ def test_quiet_imports_hide_no_log_and_need_no_stderr(closed, expected):
     assert (process.returncode, process.stdout, process.stderr) == (0, b"", expected)
 
 
-@pytest.mark.parametrize("before", [True, False])
-def test_quiet_imports_collect_no_garbage_and_leave_collecting_as_it_was(monkeypatch, before):
-    monkeypatch.setattr(gc, "isenabled", lambda: before)
-    found = []
-    for name in ("enable", "disable", "freeze"):
-        monkeypatch.setattr(gc, name, functools.partial(found.append, name))
-    with pytest.raises(UserError), quiet_imports():
-        found.append("within")
-        raise UserError
-    assert found == ["disable", "within", "freeze", *["enable"] * before]
-
-
 # groups of lines and batches
 
 
@@ -252,10 +200,6 @@ def test_the_first_line_of_an_error():
 def test_a_command_prints_utf_8_whatever_the_locale_is_and_names_of_files_as_their_bytes():
     code = "from keras_transformer.commands.console import prepare_process; prepare_process(); print('\\u201e\\udcff')"
     assert python("-c", code, stdin=b"", PYTHONIOENCODING="latin-1").stdout == "\u201e".encode() + b"\xff\n"
-
-
-def test_an_error_without_words_is_named_by_its_kind():
-    assert first_line_of(TimeoutError()) == "TimeoutError." and first_line_of(ValueError("\n why.\nmore")) == "why."
 
 
 def test_lines_with_a_translation_that_was_cut_are_counted_and_named(caplog):

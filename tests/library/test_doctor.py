@@ -1,13 +1,11 @@
 """`keras-transformer doctor`: its lines, its exit code, and that it needs neither TensorFlow nor Keras."""
 
 import shutil
-import sys
 
 import pytest
 
 from keras_transformer.commands import doctor
 from keras_transformer.doctor import packages
-from keras_transformer.doctor.finding import MISSING
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.findings import removed
 from tests.support.processes import python
@@ -56,9 +54,3 @@ main(arguments=["doctor", *sys.argv[2:]])
     assert (process.stderr, "Machine" in process.stdout) == ("", True)
     assert process.returncode == ("numpy" in broken)
     assert ("it cannot be looked at" in process.stdout) == ("numpy" in broken)
-
-
-def test_without_a_package_that_a_run_needs_it_is_not_looked_at(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "keras_transformer.doctor.folders", None)  # its import fails
-    [found] = doctor.folder_findings(tmp_path)
-    assert found.state == MISSING and "it cannot be looked at: " in found.text and found.advice

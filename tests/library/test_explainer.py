@@ -142,13 +142,6 @@ def test_long_sentences_and_outputs_are_cut(pair, caplog):
 
 
 @pytest.mark.slow
-def test_a_model_with_fewer_positions_shows_fewer_tokens(pair, caplog):
-    config = pair[0].transformer_config.replace(positions="learned", max_positions=8)
-    found = Explainer(Transformer(config), pair[1], SearchOptions(beam_size=1)).explain("a dog " * 20)
-    assert found.truncated and len(found.source_pieces) == 8 and "only the first 7 are used" in caplog.text
-
-
-@pytest.mark.slow
 def test_an_output_has_at_most_max_length_pieces(pair, explanation):
     assert min(len(one.pieces) for one in explanation.translations) > 3
     found = Explainer(*pair, dataclasses.replace(OPTIONS, max_length=3)).explain(SENTENCE)

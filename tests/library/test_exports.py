@@ -73,13 +73,6 @@ def test_an_asset_without_content_is_found_and_what_was_killed_is_noted(version)
     assert states(folders.folder(version.parent)) == [OK, OK, NOTE, NOTE]
 
 
-def test_versions_are_told_in_the_order_of_their_numbers(tmp_path):
-    for name in ("9", "10", "2", "notes"):
-        (tmp_path / name).mkdir()
-    texts = [finding.text for finding in folders.folder(tmp_path)]
-    assert [text.split(":")[0] for text in texts] == ["version 2", "version 9", "version 10"]
-
-
 def test_a_version_with_a_litert_model_is_whole_if_that_is(version):
     (version / "assets.extra/litert").mkdir(parents=True)
     assert MISSING in states(folders.folder(version))
@@ -112,15 +105,6 @@ def test_a_marian_model_needs_all_of_its_files_and_whole_weights(tmp_path):
     assert whole == (OK, "its weights are complete", "keras-transformer import makes a run folder of it")
 
 
-def test_all_that_is_wrong_with_a_version_is_told_and_so_is_its_size_in_megabytes(version):
-    (version / "saved_model.pb").write_bytes(bytes(2_000_000))
-    assert "version 1 is a complete SavedModel of 2.0 MB" in next(iter(folders.folder(version))).text
-    (version / "saved_model.pb").unlink()
-    removed(version / "variables/variables.index")
-    found = the_missing(exports.version(version)).text
-    assert "saved_model.pb is missing or empty; variables/variables.index is missing or empty" in found
-
-
 @pytest.mark.parametrize(
     "oldest, installed, text",
     [
@@ -140,18 +124,6 @@ def test_a_version_runs_in_the_tensorflow_of_its_certificate_and_in_later_ones(
     (tmp_path / "1/certificate.json").write_text(json.dumps(content))
     monkeypatch.setattr(exports, "version_of", lambda name: installed)
     assert [finding.text for finding in exports.certificate(tmp_path / "1")] == [text]
-
-
-@pytest.mark.parametrize("content", ["[]", "{", "3"])
-def test_a_configuration_that_is_no_object_is_damaged(tmp_path, content):
-    (tmp_path / "config.json").write_text(content)
-    assert the_missing(exports.marian_mt(tmp_path)).text.endswith("config.json is damaged")
-
-
-def test_all_files_that_a_model_lacks_are_named(tmp_path):
-    (tmp_path / "config.json").write_text('{"model_type": "marian"}')
-    [files, _] = exports.marian_mt(tmp_path)
-    assert files.text == f"{tmp_path} lacks vocab.json, source.spm, target.spm"
 
 
 @pytest.mark.parametrize(

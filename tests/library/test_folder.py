@@ -4,7 +4,6 @@ import io
 import json
 import pathlib
 import shutil
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ import keras_transformer as kt
 from keras_transformer.ground.tokens import BOS, PAD
 from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.folder import import_folder
-from keras_transformer.models.imported.model import ImportedModel
 from keras_transformer.models.imported.vocabulary import Vocabulary
 from keras_transformer.models.imported.weights import Tokens
 from tests.support.damage import cuts
@@ -205,12 +203,6 @@ def test_one_matrix_does_it_all_only_if_pieces_and_arrays_are_the_same():
     assert shared.is_shared
     changes = {"target": other, "embed_source": copy, "embed_target": copy, "logits": copy}
     assert not any(shared._replace(**{name: value}).is_shared for name, value in changes.items())
-
-
-def test_tags_of_languages_have_both_their_signs():
-    tokenizer = SimpleNamespace(pieces=lambda: ["</s>", ">>deu<<", ">>fra", "nld<<", "dog", ">>ces_Latn<<"])
-    model = ImportedModel(kt.TransformerConfig(), {}, tokenizer, {}, "Marian")
-    assert model.tags() == [">>deu<<", ">>ces_Latn<<"]
 
 
 HUGGINGFACE_DAMAGES = {

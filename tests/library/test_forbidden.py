@@ -1,14 +1,12 @@
 """Phrases that no translation may have: as a rule of the search, and as texts."""
 
-import logging
-
 import numpy as np
 import pytest
 
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.scores import NEVER
-from keras_transformer.text.forbidden import ROUNDS, rule_of_forbidden, search_without, warn_of_remaining
+from keras_transformer.text.forbidden import ROUNDS, rule_of_forbidden, search_without
 from keras_transformer.text.forbidden import tokens_of as tokens_that_wrote
 from keras_transformer.text.glossary import Glossary, Term
 from tests.support.models import as_numpy
@@ -59,22 +57,21 @@ def decode(ids):
 
 def test_a_line_is_searched_until_its_translation_has_no_phrase():
     asked.clear()
-    results = search_without(search, 2, Glossary([Term("Dog", "-"), Term("fox", "-")]), decode)
+    results = search_without(search, [Glossary([Term("Dog", "-"), Term("fox", "-")])] * 2, decode)
     assert [best.text for [best] in results] == ["the hen"] * 2
     assert asked == [[0, 1]] * 4
 
 
 def test_lines_without_a_phrase_are_searched_once():
     asked.clear()
-    assert search_without(search, 2, Glossary([Term("cat", "-")]), decode)[0][0].text == "the dog"
+    assert search_without(search, [Glossary([Term("cat", "-")])] * 2, decode)[0][0].text == "the dog"
     assert asked == [[0, 1]]
 
 
-def test_what_cannot_be_avoided_is_logged(caplog):
-    with caplog.at_level(logging.WARNING):
-        results = search_without(search, 2, Glossary([Term("the", "-")]), decode)
-        warn_of_remaining(results[:1] + [[Translation("a hen", 0.0)]], Glossary([Term("the", "-")]), first_line=7)
-    assert caplog.messages == ["line 7: its translation has a phrase that is forbidden"]
+def test_each_line_has_its_own_phrases():
+    asked.clear()
+    found = search_without(search, [Glossary([Term("dog", "-")]), Glossary()], decode)
+    assert [best.text for [best] in found] == ["the fox", "the dog"]
 
 
 @pytest.mark.parametrize("phrase, tokens", [("the", (0,)), ("dog", (1,)), ("the dog", (0, 1)), ("dog fox", (1, 3))])
@@ -90,7 +87,7 @@ def test_so_many_searches_are_made_and_every_translation_of_a_line_counts():
         asked.append(sequences)
         return [[Translation("hen", 0.0, (4,)), Translation("dog", 0.0, (1 + len(asked) % 2,))] for _ in numbers]
 
-    results = search_without(stubborn, 1, Glossary([Term("dog", "-")]), decode)
+    results = search_without(stubborn, [Glossary([Term("dog", "-")])], decode)
     assert len(asked) == ROUNDS and asked[1] == [((2,),)] and asked[2] == [((2,), (1,))]
     assert [each.text for each in results[0]] == ["hen", "dog"]
 

@@ -40,11 +40,6 @@ def test_libraries_that_a_gpu_needs_are_missing_by_name(gpu):
     assert states(hardware.gpus()) == [OK]
 
 
-def test_a_gpu_that_is_hidden_needs_no_libraries(gpu, monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert states(hardware.gpus()) == [NOTE]
-
-
 def test_the_disk_of_a_folder_that_is_not_there_yet_is_that_above_it(tmp_path):
     assert hardware.disk(tmp_path / "runs/mine").text.startswith(f"disk of {tmp_path}: ")
 

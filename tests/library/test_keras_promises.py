@@ -98,16 +98,6 @@ def test_what_is_left_out_of_a_block_is_as_in_the_base_model_but_for_its_dropout
     assert inspect.signature(layers.FeedForward).parameters["activation"].default == defaults["activation"]
 
 
-@every_layer_with_weights
-def test_a_layer_that_is_made_frozen_trains_when_told_to(layer_class, arguments, inputs, tmp_path):
-    layer = layer_class(**arguments, trainable=False)
-    model = functional(layer, inputs)
-    assert not model.trainable_weights
-    layer.trainable = True
-    loaded = saved_and_loaded(model, tmp_path)
-    assert len(loaded.trainable_weights) == len(loaded.weights) > 0
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Layer")  # Keras warns of each layer that it cannot quantize
 @pytest.mark.parametrize("mode", ["int8", "int4", "float8"])

@@ -1,5 +1,6 @@
 """Tags inside the sentences of a file, put around the words of the translation by a word alignment."""
 
+import functools
 import io
 import itertools
 import re
@@ -9,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.formats.html import html_parts
 from keras_transformer.text.formats.parts import Field
 from keras_transformer.text.formats.xliff import xliff_parts
 from keras_transformer.text.marks import paired, taken_apart, with_signs
-from keras_transformer.text.protected import translate_protected, warn_of_proportion
+from keras_transformer.text.road import warn_of_proportion
 from keras_transformer.text.spans import LEFT, RIGHT, Protection
 from tests.library.test_protected import ALIGNMENTS, ELEMENTS, parents_in, written
+from tests.support.engines import Writer
 
 XLIFF = '<xliff version="1.2"><file><body><trans-unit id="1"><source>{}</source></trans-unit></body></file></xliff>'
 
@@ -34,15 +35,7 @@ def opposite(line):
 def translated(text, parts=html_parts, translate=backwards, alignment=opposite, kinds=()):
     """A file through a model that writes the words of a sentence in capitals and backwards."""
 
-    def through(lines):
-        asked = translate_protected(
-            lines,
-            Protection(kinds, has_marks=True),
-            lambda sources: [[Translation(translate(source), -1.0)] for source in sources],
-            lambda pairs: [alignment(source) for source, _ in pairs],
-        )
-        return [best for [best] in asked]
-
+    through = functools.partial(Writer(translate, alignment).translate, protect=Protection(kinds, has_marks=True))
     documents = DocumentTranslator(through, reads_marks=True)
     return "".join(
         part.laid_out(documents.documents([part.passage])[0].text) if isinstance(part, Field) else part

@@ -115,23 +115,6 @@ def test_a_file_of_a_package_that_has_grown_is_named_and_what_python_compiled_is
     assert packages.damaged_file(distribution) == "thing.py has 7 bytes of 6"
 
 
-def test_a_tensorflow_that_is_too_old_is_missing(without):
-    without(tensorflow="2.9.0", tensorflow_text=None)
-    assert "tensorflow is 2.9.0, and must be >=2.21" in [finding.text for finding in packages.software()]
-
-
-def test_what_tensorflow_asks_for_on_a_gpu_are_the_packages_of_nvidia_under_its_extra(monkeypatch):
-    asked = ["nvidia-always>=1", "no requirement!!", "nvidia-a>=1; extra == 'and-cuda'", "b; extra == 'and-cuda'"]
-    monkeypatch.setattr(importlib.metadata, "requires", lambda name: asked)
-    assert [requirement.name for requirement in packages.cuda_requirements()] == ["nvidia-a"]
-
-    def not_there(name):
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(importlib.metadata, "requires", not_there)
-    assert list(packages.cuda_requirements()) == []
-
-
 def installed(monkeypatch, number):
     def found(name):
         if number is None or name != "keras-transformer-mt":

@@ -1,13 +1,12 @@
 """The page as a file, and with a server that is made up: what is drawn is what the data say."""
 
-import itertools
 import math
 
 import pytest
 
 from keras_transformer.page import content_security_policy, page
 from tests.support.browser import DESK, PHONE, SCHEMES, data_in, violations, visit
-from tests.support.explanations import DATA, HEADS, LAYERS, SOURCE, TARGET, explanation, rows_of, written
+from tests.support.explanations import DATA, TARGET, explanation, rows_of, written
 
 HOST = "http://page.test"  # no such server: every request is answered by a test
 
@@ -75,73 +74,6 @@ def test_tokens_show_their_probabilities_at_once_and_exactly_on_demand(file):
     file.keyboard.press("Home")
     file.keyboard.press("ArrowRight")
     assert "Hund" in file.locator("#tokens-readout").inner_text()
-
-
-def test_an_alternative_that_is_chosen_by_the_keyboard_shows_its_tokens(file):
-    file.locator(".alternative input").first.focus()
-    file.keyboard.press("ArrowDown")
-    assert file.locator(".token .piece").all_inner_texts() == ["Der", "Hund", "end"]
-    shown = file.locator(".alternative").nth(1).inner_text()
-    assert "Der Hund cut at its limit \u00b7 the required phrases do not fit" in shown and "confidence 0.21" in shown
-
-
-def cell(opened, row, column):
-    return opened.locator(".heat tbody tr").nth(row).locator("td").nth(column)
-
-
-def test_pointer_and_arrow_keys_show_the_same_number_in_the_heat_map(file):
-    weights = explanation()["attention"]["memory"][1]  # the last layer but one is shown first, in the mean of heads
-    readout = file.locator("#attention-readout")
-    cell(file, 0, 0).focus()
-    for row in range(len(TARGET)):
-        for column in {row, len(SOURCE) - 1}:
-            cell(file, row, column).hover()
-            by_pointer = readout.inner_text()
-            mean = sum(head[row][column] for head in weights) / HEADS
-            words = [*spoken([TARGET[row]]), "attends", "to", *spoken([SOURCE[column]]), f"{mean:.3f}"]
-            assert by_pointer.split() == words
-            cell(file, row, column).focus()
-            assert readout.inner_text() == by_pointer
-    cell(file, 0, 0).focus()
-    keys = "ArrowDown ArrowRight ArrowRight ArrowUp ArrowLeft End Home".split()
-    for key, (row, column) in zip(keys, ((1, 0), (1, 1), (1, 2), (0, 2), (0, 1), (0, 4), (0, 0)), strict=True):
-        file.keyboard.press(key)
-        assert f"{sum(head[row][column] for head in weights) / HEADS:.3f}" in readout.inner_text()
-    file.keyboard.press("ArrowUp")  # there is nothing above
-    assert cell(file, 0, 0).evaluate("one => one === document.activeElement")
-
-
-@pytest.mark.parametrize(
-    ("kind", "rows", "columns"), [("memory", TARGET, SOURCE), ("encoder", SOURCE, SOURCE), ("decoder", TARGET, TARGET)]
-)
-def test_kind_layer_and_head_choose_the_map(file, kind, rows, columns):
-    file.select_option("#attention-kind", kind)
-    assert file.locator(".heat tbody th").all_inner_texts() == spoken(rows)
-    assert file.locator(".heat thead th").all_inner_texts() == spoken(columns)
-    for layer, head in itertools.product(range(LAYERS), range(HEADS)):
-        file.select_option("#attention-layer", str(layer))
-        file.select_option("#attention-head", str(head))
-        names = file.locator(".heat td[aria-label]").evaluate_all("all => all.map(one => one.ariaLabel)")
-        weights = explanation()["attention"][kind][layer][head]
-        assert [name.split(": ")[1] for name in names] == [f"{weight:.3f}" for row in weights for weight in row]
-
-
-def test_the_tree_has_the_nodes_of_the_beam_and_the_best_path_is_the_best_translation(file):
-    beam = explanation()["beam"]
-    file.select_option("#beam-dropped", "Infinity")
-    ends = [node for node in beam if node["slot"] >= 0 and node["piece"] == "</s>"]
-    assert file.locator("#beam-tree .node.dropped").count() == sum(node["slot"] < 0 for node in beam)
-    assert file.locator("#beam-tree .node.finished").count() == len(ends)
-    assert file.locator("#beam-tree .node.kept").count() == sum(node["slot"] >= 0 for node in beam) - len(ends)
-    assert file.locator("#beam-tree .branch").count() == len(beam)
-    names = file.locator("#beam-tree .node.best").evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
-    assert [name.split(",")[0] for name in names] == spoken(TARGET)
-    file.locator("#beam-tree .node.best").last.focus()
-    assert "Ein Hund läuft" in file.locator("#beam-readout").inner_text()
-    file.keyboard.press("ArrowLeft")
-    assert "Ein Hund läuft" in file.locator("#beam-readout").inner_text()
-    file.keyboard.press("ArrowLeft")
-    assert file.locator("#beam-readout .text").inner_text() == "Ein Hund"
 
 
 def test_html_is_shown_as_text(browser, tmp_path):

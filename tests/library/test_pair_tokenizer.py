@@ -286,9 +286,3 @@ def test_a_vocabulary_that_is_no_list_of_strings_is_refused(vocabulary):
         archive.writestr("vocabulary.json", vocabulary)
     with pytest.raises(TokenizerError, match="^x is not a pair .* damaged: vocabulary.json is not a list of strings"):
         PairTokenizer.of_bytes(file.getvalue(), "x")
-
-
-def test_an_id_in_the_graph_is_the_piece_that_it_is_in_python(pair):
-    for tokenizer in (pair, Tokenizer.of_bytes(tokenizer_bytes())):
-        found = graph_tokenizer(tokenizer.model_bytes).id_to_string(list(range(tokenizer.vocab_size))).numpy()
-        assert [piece.decode() for piece in found] == tokenizer.pieces()

@@ -97,24 +97,12 @@ def test_the_decoder_has_no_curves_for_what_it_cannot_attend_to():
     assert found["decoder_1_head_1/previous"] == pytest.approx((1 / 2 + 1 / 3) / 2)
 
 
-def test_a_measure_is_the_mean_of_all_queries_of_all_pairs():
-    short = attention(to_last, source=SOURCE[2:])
-    found = head_measures([attention(uniform), short])
-    assert found["encoder_1_head_1/entropy"] == pytest.approx((4 * math.log(4) + 2 * 0) / (4 + 2))
-
-
 # the attention of a model
 
 
 @pytest.fixture(scope="module")
 def read(pair):
     return AttentionReader(*pair, [("the cat sat on the mat", "kochen"), ("a", "der Küche hundred and forty-one")])
-
-
-def test_a_model_with_fewer_positions_reads_fewer_pieces(pair):
-    model = Transformer(pair[0].model_config.replace(positions="learned", max_positions=5))
-    [shown] = AttentionReader(model, pair[1], [("the cat sat on the mat", "a " * 20)]).pairs
-    assert (len(shown.source), len(shown.target), shown.target[-1]) == (5, 5, "</s>")
 
 
 def test_the_pieces_of_each_side_are_those_by_which_it_is_translated():

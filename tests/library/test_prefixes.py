@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.tokens import EOS, PAD, UNK
 from keras_transformer.model import Transformer
 from keras_transformer.pieces.batching import LONGEST_SOURCE
@@ -147,11 +147,3 @@ def test_what_bounds_a_prefix_is_the_longest_output_and_not_the_longest_source(p
         translator.check_prefix("a " * tokens)
     with pytest.raises(InputError, match=f"has {most} tokens; at most {most - 1} are possible"):
         translator.check_prefix("a " * most)
-
-
-def test_each_line_has_its_own_prefix(tokenizer):
-    reader, texts = PrefixReader(tokenizer), ["the", "", "a fox", "the"]
-    assert reader.read_each(texts, 4, 100) == [reader.read(text, 100) for text in texts]
-    for lines in (3, 5):
-        with pytest.raises(ConfigError, match=f"There are 4 prefixes for {lines} lines: give one per line."):
-            reader.read_each(texts, lines, 100)

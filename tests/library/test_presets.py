@@ -182,24 +182,8 @@ def test_a_config_of_another_library_or_hand_is_one_sentence(change, sentence, p
             open_preset(folder)
 
 
-def test_another_tokenizer_is_refused(preset, tmp_path):
-    folder = shutil.copytree(preset, tmp_path / "preset")
-    path = folder / "assets" / "tokenizer" / "tokenizer.model"
-    kt.train_tokenizer(["not the words of that run, but so many others"] * 9, path, 290)
-    with pytest.raises(kt.ConfigError, match="is not the tokenizer that the weights were trained with"):
-        kt.load_run(folder)
-
-
 def test_the_shapes_of_the_paper_are_no_presets_with_weights():
     with pytest.raises(kt.ConfigError, match=r"base is a shape without weights: kt.Transformer\(kt.preset\('base'\)\)"):
         kt.Transformer.from_preset("base")
     with pytest.raises(kt.ConfigError, match="There is no run folder nowhere.* hf://USER/MODEL names one"):
         kt.Translator.from_preset(pathlib.Path("nowhere"))
-
-
-@pytest.mark.parametrize("name", ["model.json", "model.weights.h5"])
-def test_a_folder_that_lacks_a_file_is_one_sentence_with_its_name(random_folder, tmp_path, name):
-    folder = shutil.copytree(random_folder, tmp_path / "run")
-    (folder / name).unlink()
-    with pytest.raises(kt.UserError, match=f"has no {name}: it is not a run folder"):
-        kt.Transformer.from_preset(str(folder))

@@ -13,7 +13,6 @@ from keras_transformer.ground.tokens import BOS, EOS, PAD
 from keras_transformer.model import Transformer
 from keras_transformer.pieces.scripts import UNSPACED_CHARACTER
 from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.rules.required import Required
 from keras_transformer.search.scores import NEVER
@@ -26,7 +25,6 @@ from keras_transformer.text.required import (
     has_phrase,
     loss_allowed,
     rule_of_required,
-    with_missing,
     word_edges,
 )
 from keras_transformer.text.spans import Protection
@@ -167,7 +165,6 @@ def test_a_translation_is_forced_if_phrases_make_it_less_probable_than_they_may(
         return tuple(map(tf.constant, (ids, scores, scores > 0, np.float32([sources[tuple(row)] for row in rows]))))
 
     monkeypatch.setattr(translator, "_search", search)
-    monkeypatch.setattr("keras_transformer.translation.translator.with_missing", lambda results, *_: results)
     found = translator.translate_n_best(["fox", "dog", ""], required=[["red hen", " ", "dog"], ["red hen", "dog"], []])
     assert [[each.is_forced for each in of_line] for of_line in found] == [[False, True], [True, False], [False]]
     assert loss_allowed(["red hen"]) == 2 * loss_allowed(["dog"]) > 0
@@ -239,26 +236,18 @@ def test_what_a_glossary_put_in_place_of_a_phrase_is_reported(translator, caplog
     for best, of_line in zip(results, phrases, strict=True):
         assert best.unplaced == tuple(phrase for phrase in of_line if not has_phrase(best.text, phrase))
     assert "line 3: its translation has a phrase that is forbidden" in caplog.messages
-    missing = with_missing([[Translation("der K\u00f6ter", -1.0)]], [(Phrase("Hund", (5,)), Phrase("der", (6,)))], 9)
-    assert missing[0][0].unplaced == ("Hund",) and "line 9: Hund did not fit" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("required", "sentence"),
     [
-        (["fox"], "The phrases of a line are the text 'fox': give a list of texts per line."),
-        ([], "There are phrases for 0 lines, and 1 lines: give a list of phrases per line."),
-        ([["fox"] * 2, ["dog"]], "There are phrases for 2 lines, and 1 lines: give a list of phrases per line."),
         ([["fox", "dog " * 200]], "Line 3: The phrases 'fox', 'dog dog"),
         ([["fox \u27e61\u27e7"]], "has a placeholder of a protected span: leave it out."),
-        ([["Fox"]], "The phrase 'Fox' must come, and 'Fox' must not: keep one."),
     ],
 )
 def test_phrases_that_no_translation_can_have_are_one_sentence(translator, required, sentence):
-    forbidden = Protection(forbidden=Glossary([Term("fox", "fox")]))
-    protection = forbidden if "must not" in sentence else ""
     with pytest.raises(UserError, match=re.escape(sentence)):
-        translator.translate(["the dog"], 3, protect=protection, required=required)
+        translator.translate(["the dog"], 3, required=required)
 
 
 @pytest.mark.parametrize("letter", "犬々〇𠮟のกກཀမខ")

@@ -39,14 +39,6 @@ def test_what_is_whole_is_named_in_one_line(run):
     assert set(line.removeprefix("readable: ").split(", ")) == WHOLE.keys() - {"metrics.jsonl"}
 
 
-@pytest.mark.parametrize("name", sorted(WHOLE.keys() - {"metrics.jsonl"}))
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"\x00" * 100], ids=["empty", "other bytes", "zeros"])
-def test_a_file_that_a_full_disk_or_a_lost_power_leaves_is_named_with_what_to_do(run, name, content):
-    (run / name).write_bytes(content)
-    found = the_missing(folders.folder(run))
-    assert name in found.text and "\n" not in found.text and not found.text.endswith(".")
-
-
 @pytest.mark.parametrize(
     ("name", "content", "said", "advice"),
     [

@@ -8,8 +8,7 @@ import resource
 
 import pytest
 
-from keras_transformer.commands import files
-from keras_transformer.commands import translate as translate_module
+from keras_transformer.commands import files, translate_input
 from keras_transformer.runs.inference import Inference
 from tests.support.capital_runs import capital_run, translate
 from tests.support.commands import assert_one_sentence
@@ -155,7 +154,7 @@ def test_every_option_that_changes_the_output_is_recorded(run, paths, monkeypatc
     words.write_text("word\n")
     Inference(outputs).save(paths[0].parent / "run" / "inference.json")
     works = []
-    monkeypatch.setattr(translate_module, "translate_files", lambda road, files, size, work: works.append(work()))
+    monkeypatch.setattr(translate_input, "translate_files", lambda road, files, size, work: works.append(work()))
     changes = (
         [["--draw"], ["--constrained"]]
         if outputs == "trees"

@@ -12,6 +12,7 @@ from keras_transformer.commands.translate import app
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.glossary import Glossary, Term
+from keras_transformer.text.road import Engine
 from keras_transformer.text.spans import Protection
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke
@@ -20,15 +21,20 @@ from tests.support.runs import random_run
 from tests.support.searches import OTHER_VALUES
 
 
-class Shouter:
-    """Stands in for a Translator: translations are the line in capitals, and again with exclamation marks."""
+class Shouter(Engine):
+    """An engine in place of a Translator: translations are the line in capitals, and again with exclamation marks."""
+
+    abilities = Translator.abilities
 
     def __init__(self):
         self.first_lines, self.is_cut = [], False
         self.longer_than_trained, self.trained_tokens = 0, 64
 
-    def check_prefix(self, prefix):
-        """Any text may begin a translation."""
+    def search(self, lines, asks, first_line):
+        raise NotImplementedError
+
+    def are_too_long(self, lines):
+        return [False] * len(lines)
 
     def load(self, run, options, **settings):
         self.run, self.options, self.settings = run, options, settings

@@ -99,18 +99,6 @@ def test_a_file_with_a_frozen_layer_trains_all_weights_when_told_to(config, tmp_
     assert len(loaded.trainable_weights) == len(loaded.weights)
 
 
-@pytest.mark.slow
-@every_kind
-def test_a_frozen_model_stays_frozen_until_it_is_told_to_train(config):
-    model = build_model(config)
-    model.trainable = False
-    copy = again(model)
-    assert not copy.trainable and not copy.trainable_weights
-    copy.trainable = True
-    assert len(copy.trainable_weights) == len(copy.weights)
-    assert len(again(copy).trainable_weights) == len(copy.weights)
-
-
 @pytest.mark.parametrize("config", [ONE, RECURRENT], ids=["transformer", "recurrent"])
 @pytest.mark.parametrize("is_trained", [False, True])
 def test_a_model_has_the_arguments_that_every_model_of_keras_has(config, is_trained):

@@ -71,15 +71,3 @@ def test_the_notebook_in_korean_computes_and_prints_what_the_english_one_does():
             assert FORMULA.findall(text) == FORMULA.findall(expected)
             assert numbers_in(text) == numbers_in(expected)
             assert HANGUL.search(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("41.95 BLEU, 1,000 and 2.", {"41.95": 1, "1,000": 1, "2": 1}),
-        ("`4` $10^2$ [1.2배](table3.md)", {"1.2": 1}),
-        ("3분, 3개", {"3": 2}),
-    ],
-)
-def test_numbers_are_found_whatever_language_surrounds_them(text, expected):
-    assert numbers_in(text) == expected

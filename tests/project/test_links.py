@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from tests.support.places import ROOT
 
 PAGES = [
@@ -39,19 +37,3 @@ def broken_links(page, text):
 def test_every_link_leads_somewhere():
     found = {str(page.relative_to(ROOT)): broken_links(page, page.read_text(encoding="utf-8")) for page in PAGES}
     assert {name: links for name, links in found.items() if links} == {}
-
-
-@pytest.mark.parametrize(
-    ("text", "broken"),
-    [
-        ("[a](page.md) and [b](page.md#two-words-of-it) and [c](https://a.b/c.md#d)", []),
-        ("[a](none.md)", ["none.md"]),
-        ('<a href="page.md"><img src="none.png" width="9"></a>', ["none.png"]),
-        ("[a](page.md#none)", ["page.md#none"]),
-        ("# Here\n[a](#here) [b](#there)", ["#there"]),
-        ("```\n[a](none.md)\n```\n", []),
-    ],
-)
-def test_a_link_that_leads_nowhere_is_found(tmp_path, text, broken):
-    (tmp_path / "page.md").write_text("# Page\n\n## Two words, of it\n", encoding="utf-8")
-    assert broken_links(tmp_path / "new.md", text) == broken

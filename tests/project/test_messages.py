@@ -51,14 +51,6 @@ def test_no_message_has_the_number_of_an_error_of_the_operating_system(package):
     assert [f"{file}:{line}" for file in files for line in as_it_is(file.read_text(encoding="utf-8"))] == []
 
 
-@pytest.mark.parametrize("use", ["f'{error}.'", "log.error('%s', error)", "str(error)", "print(error)"])
-def test_one_that_had_would_be_noticed(use):
-    code = "try:\n    read()\nexcept {kind} as error:\n    {use}"
-    assert list(as_it_is(code.format(kind="(ValueError, OSError)", use=use))) == [4]
-    assert not list(as_it_is(code.format(kind="ValueError", use=use)))
-    assert not list(as_it_is(code.format(kind="OSError", use="first_line_of(error)")))
-
-
 def test_links_in_a_circle_are_a_path_that_is_not_there_wherever_a_path_is_looked_at(tmp_path):
     (tmp_path / "loop").symlink_to("loop")
     assert resolved(tmp_path / "loop" / "file") == resolved(tmp_path) / "loop" / "file"

@@ -1,14 +1,10 @@
 """`keras-transformer`: one program for all commands, whose help imports nothing and whose mistakes are one sentence."""
 
 import contextlib
-import errno
 import importlib
 import importlib.metadata
-import io
 import json
-import os
 import signal
-import sys
 import tomllib
 import types
 
@@ -62,27 +58,6 @@ def test_a_line_without_a_command_is_answered(arguments, code, output, errors, a
     printed = capsys.readouterr()
     assert printed.out.startswith(output) and printed.err.startswith(errors)
     assert [bool(printed.out), bool(printed.err)] == [bool(output), bool(errors)] and (end and end.value.code) == code
-
-
-class FullDisk(io.StringIO):
-    def write(self, text):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["translate", "--help"]])
-def test_help_to_a_full_disk_is_one_sentence(arguments, as_started, monkeypatch, capsys):
-    def end(code):
-        raise SystemExit(code)
-
-    monkeypatch.setattr(os, "_exit", end)
-    monkeypatch.setattr(program.module_of("translate"), "prepare_process", lambda: None)
-    monkeypatch.setattr(sys, "stdout", FullDisk())
-    with pytest.raises(SystemExit) as ended:
-        program.main("keras-transformer", arguments)
-    assert ended.value.code == 1 and capsys.readouterr().err == "Error: No space left on device.\n"
-    monkeypatch.setattr(sys, "stdout", None)  # as after `>&-`
-    monkeypatch.setattr(program, "dispatch", lambda *arguments: None)
-    program.main("keras-transformer", arguments)
 
 
 def click_command(name):

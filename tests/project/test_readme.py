@@ -59,15 +59,6 @@ def test_a_command_has_the_arguments_that_it_is_given(line):
     assert context.params and context.args == []  # all of them were taken
 
 
-def test_a_command_that_is_wrong_would_be_noticed():
-    with pytest.raises(Exception, match="(?i)no such option"):
-        parse("keras-transformer train mine.toml --dry-runn")
-    with pytest.raises(KeyError, match="translat"):
-        parse("keras-transformer translat runs/mine")
-    with pytest.raises(ModuleNotFoundError):
-        parse("python -m trainer mine.toml")
-
-
 def test_the_make_targets_that_pages_name_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = {
@@ -77,11 +68,6 @@ def test_the_make_targets_that_pages_name_exist():
     }
     assert {"demo", "test", "check"} <= targets
     assert [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
-
-
-def test_its_second_command_is_make_test():
-    (first, *_) = [block for language, block in BLOCKS if not language]
-    assert [line.split("#")[0].strip() for line in first.splitlines()[:2]] == ["make demo", "make test"]
 
 
 def test_make_clean_leaves_what_its_reader_trained(tmp_path):
@@ -96,14 +82,6 @@ def test_make_clean_leaves_what_its_reader_trained(tmp_path):
 def test_every_file_it_names_is_there():
     named = re.findall(r"(?<![\w/])(?:configs|docs|benchmarks|examples|train|export)/[\w/]+\.\w+", README)
     assert len(named) >= 5 and [path for path in named if not (ROOT / path).exists()] == []
-
-
-def test_its_map_names_every_folder():
-    (section,) = re.findall(r"## Read the code\n(.*?)\n## ", README, re.DOTALL)
-    (folders,) = re.findall(r"```\n(.*?)```", section, re.DOTALL)
-    described = set(re.findall(r"^(\w+)/", folders, re.MULTILINE))
-    files = subprocess.run(["git", "ls-files", "[a-z]*/*"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert described == {path.partition("/")[0] for path in files.split()}
 
 
 def test_its_table_names_every_page_of_the_manual():

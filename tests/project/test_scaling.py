@@ -15,12 +15,6 @@ from train.workers.tf_config import ONLY_WORKER, Worker, read_cluster
 PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
 
 
-def test_the_lines_for_two_machines_name_one_cluster_and_both_places():
-    first, second = (read_cluster(text) for text in re.findall(r"export TF_CONFIG='(.*)'", PAGE))
-    assert first.addresses == second.addresses == ("10.0.0.1:2222", "10.0.0.2:2222")
-    assert (first.worker, second.worker) == (Worker(0, 2), Worker(1, 2))
-
-
 @pytest.fixture(scope="module")
 def manifest():
     (text,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -63,10 +57,3 @@ def test_the_rows_of_its_configuration_can_be_divided_among_the_gpus_of_the_job(
     for name in ("wmt14_base", "wmt14_big", "parsing_wsj"):
         for devices in (2, 3, 4, 6, 8, 12, 16, 24, 32, 48):
             check_division(load_config(ROOT / f"configs/{name}.toml").training, 1, devices, ONLY_WORKER)
-
-
-def test_the_tests_it_names_are_there():
-    named = re.findall(r"`(tests/[\w/]+\.py)`", PAGE)
-    assert len(named) == 3
-    for name in named:
-        assert (ROOT / name).exists(), name

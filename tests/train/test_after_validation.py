@@ -1,10 +1,8 @@
 """What training inspects after each validation: which sentences, and when there is nothing to draw."""
 
-from keras_transformer.ground.tokens import PAD
 from tests.support.events import read_events, read_pictures
 from tests.support.runs import metrics_of
-from tests.support.training import PAIRS
-from train.validation.after_validation import SHORT, one_pair_per_row, short_pairs
+from train.validation.after_validation import SHORT, short_pairs
 
 
 class Words:
@@ -28,16 +26,6 @@ def test_pictures_are_of_the_first_pairs_whose_sides_are_short_with_their_end_of
     assert short_pairs(pairs, Words(), 2) == [FITS, ALSO]
     assert short_pairs(pairs, Words(), 9) == [FITS, ALSO, SHORTEST]
     assert short_pairs(pairs, Words(), 0) == short_pairs([LONG], Words(), 1) == []
-
-
-def test_the_residual_stream_is_measured_on_the_first_pairs_one_per_row():
-    batch = one_pair_per_row(PAIRS, 3)
-    longest = max(PAIRS.source.lengths[:3])
-    assert batch["source_ids"].shape == (3, longest)
-    for row in range(3):
-        assert batch["source_ids"][row].tolist() == [*PAIRS.source[row], *[PAD] * (longest - len(PAIRS.source[row]))]
-        assert batch["source_segments"][row].sum() == len(PAIRS.source[row])
-    assert len(one_pair_per_row(PAIRS, 10_000)["source_ids"]) == len(PAIRS)
 
 
 # in a run, which validates after steps 2, 4 and 5

@@ -12,7 +12,7 @@ from train.config.training import RowLengths
 from train.data import encoding
 from train.data.batches import FIELDS, PackedBatches, padded_batches, padding_of, training_dataset
 from train.data.corpus import CorpusError, Split
-from train.data.encoding import EncodedPairs, Sentences, encode_corpus, encoded_chunks, row_holding, too_long_for
+from train.data.encoding import encode_corpus, encoded_chunks, row_holding, too_long_for
 from train.workers.tf_config import Worker
 
 
@@ -269,15 +269,6 @@ def test_rows_without_a_pair_are_all_padding():
     assert batch["source_ids"].tolist() == [[7, EOS, PAD, PAD], [PAD] * 4, [PAD] * 4]
 
 
-def test_each_side_has_the_pieces_of_its_own_model():
-    pair = pair_tokenizer()
-    split = Split("data.train", lambda: iter([("two hundred", "zweihundert")]), lambda: "one pair")
-    encoded = encode_corpus(split, pair, RowLengths(64, 64))
-    source, target = pair.encode("two hundred"), pair.encode_target("zweihundert")
-    assert (encoded.source[0].tolist(), encoded.target[0].tolist()) == ([*source, EOS], [*target, EOS])
-    assert target != pair.encode("zweihundert")
-
-
 def test_text_is_read_no_further_than_its_chunks_are_encoded(monkeypatch):
     """A corpus of any size is encoded in the memory of a few chunks."""
     monkeypatch.setattr(encoding, "CHUNK", 2)
@@ -292,9 +283,3 @@ def test_text_is_read_no_further_than_its_chunks_are_encoded(monkeypatch):
 def test_what_is_too_long_is_counted_by_the_lengths_of_the_rows():
     assert too_long_for(RowLengths(5, 7)) == "longer than 5 source or 7 target tokens"
     assert too_long_for(RowLengths(7, 7)) == "longer than 7 tokens"
-
-
-def test_pairs_that_are_not_of_text_have_no_keys():
-    sentences = Sentences.of([[7, EOS]], np.uint16)
-    keys = EncodedPairs(sentences, sentences, collections.Counter()).keys
-    assert (keys.shape, keys.dtype) == ((0,), np.uint64)

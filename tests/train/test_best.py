@@ -197,15 +197,6 @@ def test_a_best_checkpoint_of_steps_that_were_done_otherwise_takes_no_other_ones
 
 
 @pytest.mark.slow
-def test_a_run_that_stops_keeping_the_best_one_and_begins_again_keeps_the_best_from_then_on(tmp_path):
-    trained(tmp_path, steps=3, keep_best=True)
-    trained(tmp_path, steps=5)
-    progress, _ = trained(tmp_path, steps=7, keep_best=True)
-    assert (progress.kept_step, progress.kept_score, progress.best_step) == (6, 2.0, 4)
-    assert checkpoint_names(tmp_path)[0] == "best-00000006.npz"
-
-
-@pytest.mark.slow
 def test_more_patience_continues_a_run_that_had_stopped(tmp_path):
     assert trained(tmp_path, patience=1)[0].step == 6
     progress, _ = trained(tmp_path, patience=2)
@@ -231,22 +222,3 @@ def test_a_best_checkpoint_goes_once_it_is_not_the_one_that_is_kept_even_of_the_
     assert [path.name for path in checkpoints.best_paths()] == ["best-00000002.npz", "best-00000006.npz"]  # comes again
     checkpoints.save(model, optimizer, Progress(6, kept_step=6))
     assert [path.name for path in checkpoints.best_paths()] == ["best-00000006.npz"]
-
-
-@pytest.mark.parametrize(
-    ("bests", "step", "lacks"), [([], 4, True), ([2], 4, False), ([4], 4, True), ([6], 4, False), ([2, 6], 4, False)]
-)
-def test_a_best_checkpoint_is_lacking_unless_it_is_kept_or_will_come_again(tmp_path, bests, step, lacks):
-    checkpoints = Checkpoints(tmp_path)
-    for best in bests:
-        (checkpoints.folder / f"best-{best:08d}.npz").touch()
-    assert checkpoints.lacks_best(Progress(step, kept_step=2)) is lacks
-
-
-def test_a_last_checkpoint_that_is_damaged_keeps_no_best_one_from_being_written(tmp_path):
-    model, optimizer = types.SimpleNamespace(weights=[]), types.SimpleNamespace(variables=[])
-    checkpoints = Checkpoints(tmp_path)
-    (tmp_path / "best-00000002.npz").touch()
-    (tmp_path / "step-00000003.npz").write_bytes(b"PK and nothing more")
-    checkpoints.save_best(model, optimizer, Progress(4))
-    assert [path.name for path in checkpoints.best_paths()] == ["best-00000004.npz"]

@@ -1,7 +1,6 @@
 """Labelled bracketing scores: EVALB's own sample, its parameters one by one, and the right-branching baseline."""
 
 import json
-import types
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from train.data.trees import Tree, read_trees
 from train.scoring.brackets import (
     BracketCounts,
     RightBranching,
-    ValidatedTrees,
     bracket_counts,
     bracketing_scores,
     rates,
@@ -58,28 +56,6 @@ def test_the_summary_of_these_sentences():
     assert scores.recall.value == pytest.approx(100 * right / expected)
     assert scores.f1.value == pytest.approx(200 * right / (found + expected))
     assert (scores.exact, scores.well_formed, scores.sentences) == (20.0, 100.0, 10)
-
-
-def test_the_scores_have_names_for_curves_and_words_for_people():
-    trees = [tree("(S (A XX )A XX )S")] * 1_234
-    brackets = bracketing_scores(trees, ["(S XX XX )S", "XX"] * 617)
-    assert brackets.plotted() == {
-        "bracketing_f1": pytest.approx(brackets.f1.value),
-        "bracketing_precision": brackets.precision.value,
-        "bracketing_recall": brackets.recall.value,
-        "exact_trees": brackets.exact,
-        "well_formed": 50.0,
-    }
-    assert brackets.quality == brackets.f1.value and brackets.quality_text == f"F1 {brackets.f1}"
-    assert brackets.lines()[1:] == [
-        f"exact {brackets.exact:.2f} per cent of 1,234 trees",
-        "well-formed 50.00 per cent of the raw outputs; the others were repaired before scoring",
-    ]
-    text = types.SimpleNamespace(measured=("BLEU", "chrF"), exact=12.5, plotted=lambda: {"bleu": 1.0})
-    both = ValidatedTrees(brackets, text)
-    assert both.measured == (brackets.f1, brackets.precision, brackets.recall, "BLEU", "chrF") and both.exact == 12.5
-    assert both.plotted() == {"bleu": 1.0} | brackets.plotted()
-    assert (both.quality, both.quality_text) == (brackets.quality, brackets.quality_text)
 
 
 def test_a_sentence_of_punctuation_alone_is_neither_exact_nor_not():
@@ -156,19 +132,6 @@ def test_right_branching_takes_its_labels_from_the_phrases_that_end_their_senten
     assert RightBranching.of([tree("(FRAG XX )FRAG")]) == ("FRAG", "S")
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        "(S (A a) (OUT (B b)))",  # one word
-        "(S (A a) (OUT (B b) (, ,)))",  # one word and punctuation
-        "(S (OUT (A a) (B b)))",  # the whole sentence
-        "(S (A a) (OUT (B b) (C c)) (D d))",  # ends before the sentence does
-    ],
-)
-def test_right_branching_takes_no_label_of_other_phrases(other):
-    assert RightBranching.of(trees_of("(S (A a) (PP (B b) (C c)))" + other * 9)) == ("S", "PP")
-
-
 def test_a_right_branching_tree_is_a_chain_over_the_words_that_count():
     parser = RightBranching("S", "VP")
     (flies,) = trees_of(FLIES)
@@ -179,8 +142,3 @@ def test_a_right_branching_tree_is_a_chain_over_the_words_that_count():
     for tags in ("NN", "NN .", ".", ". , .", "NN NN", "`` NN NN ''"):
         single = tree("(S " + "XX " * len(tags.split()) + ")S", tags)
         assert " ".join(parser(single)) == " ".join(single.symbols)
-
-
-def test_the_scores_of_right_branching_are_those_of_its_trees():
-    scores = RightBranching("S", "VP").scores(trees_of(FLIES))
-    assert scores.precision.value == 50.0 and scores.recall.value == 40.0 and scores.well_formed == 100.0

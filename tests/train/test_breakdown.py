@@ -6,8 +6,7 @@ import pytest
 
 from keras_transformer.inspection.bleu import RAW_BLEU, raw_bleu, score, tokenised_bleu
 from keras_transformer.inspection.samples import Sample
-from train.config.sources.files import FilesData
-from train.data.corpus import WHOLE_TEXT, CorpusError, Split
+from train.data.corpus import WHOLE_TEXT, Split
 from train.scoring import breakdown
 from train.scoring.breakdown import (
     Breakdown,
@@ -15,7 +14,6 @@ from train.scoring.breakdown import (
     break_down,
     by_frequency,
     by_length,
-    training_splits,
     words_in_training,
     words_of,
 )
@@ -114,31 +112,7 @@ def test_a_long_training_text_is_counted_from_its_beginning_and_named_so(monkeyp
     assert counted_in([split_of("a b", "a", "a", "z")]).text == "the training text (4 pairs)"
 
 
-def test_a_missing_file_of_the_training_text_is_a_corpus_error(tmp_path):
-    (tmp_path / "v.tsv").write_text("a\tb\n", encoding="utf-8")
-    data = FilesData(source="files", train=[str(tmp_path / "t.tsv")], validation=[str(tmp_path / "v.tsv")])
-    with pytest.raises(CorpusError, match="t.tsv"):
-        training_splits(data)
-    (tmp_path / "t.tsv").write_text("a\tb c\n", encoding="utf-8")
-    assert counted_in(training_splits(data)).counts == {"b": 1, "c": 1}
-
-
 # tables
-
-
-def test_tables_have_a_column_more_for_each_score_of_the_other_translations():
-    counted = WordCounts(COUNTS, "the training text (9 pairs)")
-    mine = break_down(SAMPLES, counted)
-    other = break_down([sample._replace(translation="Satz") for sample in SAMPLES], counted)
-    lengths, frequencies = mine.tables()
-    assert lengths.rows[1][:2] == ("6 to 10", "1") and lengths.rows[1][-1] == "0.83"
-    assert frequencies.rows[0] == ("0", "3", "66.7", "100.0", "80.0", "50.0")
-    assert frequencies.title.endswith("the training text (9 pairs)") and "raw text" in lengths.title
-    both = mine.tables(other)
-    assert [table.heads[-1] for table in both] == ["other chrF", "other F1"]
-    theirs = str(other.lengths[1].bleu), str(other.lengths[1].chrf)
-    assert both[0].rows[1][:5] == lengths.rows[1] and both[0].rows[1][5:] == theirs
-    assert [row[-1] for row in both[1].rows] == ["0.0", "80.0", "0.0", "0.0", "0.0", "0.0"]
 
 
 def test_an_undefined_score_of_a_bin_is_not_a_number():

@@ -285,12 +285,6 @@ def test_a_cache_folder_that_cannot_be_created_is_one_sentence(files, tokenizer,
         CorpusCache(tmp_path / "en" / "cache").encoded(load_corpus(files).train, tokenizer, ROWS)
 
 
-def test_who_waits_for_the_lock_of_an_entry_then_holds_it_alone(cache, files, tokenizer, monkeypatch):
-    monkeypatch.setattr(fcntl, "flock", flock := mock.Mock(side_effect=[BlockingIOError, None]))
-    cache.encoded(load_corpus(files).train, tokenizer, ROWS)
-    assert [call.args[1] for call in flock.call_args_list] == [fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_EX]
-
-
 def test_a_file_system_without_locks_is_one_sentence(cache, files, tokenizer, monkeypatch):
     error = OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
     monkeypatch.setattr(fcntl, "flock", mock.Mock(side_effect=error))

@@ -70,14 +70,6 @@ def test_good_translations_get_a_high_confidence_and_bad_ones_a_low_one(folder, 
     assert re.search(r"^  0\.9 to 1\.0 +50 +0\.963 +1\.000$", printed, re.MULTILINE)  # 26 / 27
 
 
-def test_the_test_set_is_measured_on_and_a_person_reads_a_table(folder, loaded):
-    lines = calibrate(folder.path).stdout.splitlines()
-    assert lines[1].startswith("fitted to data.validation_pairs: 8 sentences, ")
-    assert lines[2].startswith("On data.test_pairs, 12 sentences, ")
-    assert lines[-2].startswith("expected calibration error 0.") and lines[-1] == str(folder.calibration)
-    assert sum(line.startswith("  0.") for line in lines) == 10
-
-
 @pytest.mark.slow
 def test_translate_prints_the_confidences_of_a_run_that_is_calibrated(folder):
     assert calibrate(folder.path).exit_code == 0
@@ -90,21 +82,6 @@ def test_translate_prints_the_confidences_of_a_run_that_is_calibrated(folder):
     assert (n_best[0], n_best[3]) == ("1", confidence)
     folder.calibration.unlink()
     assert_one_sentence(run("--confidence"), "--confidence needs a calibration", "keras-transformer calibrate")
-
-
-def test_the_least_chrf_is_enough_and_few_sentences_are_warned_of(folder, files, loaded, caplog, monkeypatch):
-    folder.config.unlink()
-    shares = {}
-    for least in (0, 100):
-        result = json.loads(calibrate(folder.path, *files, "--least-chrf", least, "--json").stdout)
-        shares[least] = result["fitted_on"]["good"]
-        assert result["measure"] == f"sentence chrF of at least {least}"
-    assert shares == {0: 1.0, 100: 0.5}  # the lines without a "q" are exact
-    assert "has 100 pairs: a calibration on fewer than 200 says little" in caplog.text
-    caplog.clear()
-    monkeypatch.setattr(train.calibrate, "FEW", 100)
-    calibrate(folder.path, *files)
-    assert "says little" not in caplog.text
 
 
 def test_trees_have_no_confidence(folder):

@@ -1,7 +1,6 @@
 """Which changes of the configuration a run accepts when it continues, and which run another one may start from."""
 
 import logging
-import os
 import pathlib
 import re
 
@@ -14,8 +13,6 @@ from train.config.run import load_config
 from train.record.changes import (
     check_start,
     check_unchanged,
-    differing_keys,
-    flattened,
     with_found_micro_batches,
     write_configuration,
 )
@@ -199,23 +196,6 @@ def test_a_damaged_record_loses_no_run_but_another_model_is_still_refused(folder
         check_unchanged(folder, configuration(folder, 'model.activation="gelu"'))
 
 
-@pytest.mark.parametrize("name", ["config", "model"])
-def test_an_interrupted_rewrite_keeps_the_old_record(folder, name, monkeypatch):
-    path, replace = getattr(folder, name), os.replace
-    before = path.read_bytes()
-
-    def killed(part, target):
-        if os.fspath(target) == os.fspath(path):
-            raise KeyboardInterrupt
-        replace(part, target)
-
-    monkeypatch.setattr(os, "replace", killed)
-    with pytest.raises(KeyboardInterrupt):
-        record(folder, configuration(folder, "training.steps=7"))
-    assert path.read_bytes() == before
-    check_unchanged(folder, configuration(folder))
-
-
 def test_the_number_of_micro_batches_that_was_found_stays(folder, caplog):
     record(folder, configuration(folder, "training.micro_batches=4"))
     asked = configuration(folder, "training.find_micro_batches=true")
@@ -276,9 +256,3 @@ def test_a_run_that_is_not_finished_is_no_start(folder, other, missing):
     (file := getattr(other, missing)).unlink()
     with pytest.raises(ConfigError, match=f"training.start_from is {other.path}, which has no {file.name}: "):
         start(folder, other)
-
-
-def test_a_configuration_is_flat_and_its_differences_are_text():
-    one, other = flattened("a = 1\n[b]\nc = 'x'\nd = [2]\n"), flattened("a = 1\n[b]\nc = 'y'\n")
-    assert one == {"a": 1, "b.c": "x", "b.d": [2]} and flattened("[a.b.c]\nd = 1") == {"a.b.c.d": 1}
-    assert differing_keys(one, other) == {"b.c": ("'x'", "'y'"), "b.d": ("[2]", "not set")}

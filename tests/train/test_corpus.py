@@ -1,21 +1,19 @@
 """Text files as a corpus: every pair is read as it stands, or counted, or named in an error."""
 
 import bz2
-import collections
 import gzip
 import lzma
 import os
 
 import pytest
 
-from keras_transformer.ground.errors import ConfigError
 from tests.support.places import MULTI30K_CONFIGS
 from train.config.run import load_config
 from train.config.sources.files import FilesData
 from train.config.sources.numbers import NumbersData
 from train.config.sources.treebank import TreebankData
-from train.data.corpus import CorpusError, skipped_sentence
-from train.data.files import check_sides, file_stamp, read_columns
+from train.data.corpus import CorpusError
+from train.data.files import file_stamp
 from train.data.prepare import load_corpus, load_test_split
 
 
@@ -33,10 +31,6 @@ def train_pairs(data):
 
 def test_lines_are_pairs(tmp_path):
     assert train_pairs(files(tmp_path, b"a\nb\n", b"x\ny\n")) == [("a", "x"), ("b", "y")]
-
-
-def test_the_last_line_needs_no_line_end(tmp_path):
-    assert train_pairs(files(tmp_path, b"a\nb", b"x\ny\n")) == [("a", "x"), ("b", "y")]
 
 
 def test_only_the_line_end_is_stripped(tmp_path):
@@ -119,10 +113,6 @@ def test_a_side_of_spaces_or_invisible_characters_alone_is_empty(tmp_path, blank
     assert split.skipped == {"empty source": 1, "empty target": 1}
 
 
-def test_no_test_set_is_none(tmp_path):
-    assert load_corpus(files(tmp_path, b"a\n", b"x\n")).test is None
-
-
 def test_languages_are_those_of_the_configuration(tmp_path):
     corpus = load_corpus(files(tmp_path, b"a\n", b"x\n", source_language="en", target_language="de"))
     assert (corpus.source_language, corpus.target_language) == ("en", "de")
@@ -160,11 +150,6 @@ def test_a_blank_line_of_a_tsv_file_is_skipped_and_counted_as_an_empty_pair(tmp_
     path = str(tmp_path / "pairs.tsv")
     split = load_corpus(FilesData(source="files", train=[path], validation=[path])).validation
     assert list(split) == [("a", "x"), ("b", "y")] and sum(split.skipped.values()) == 3
-
-
-def test_what_was_skipped_is_told_in_the_order_of_its_reasons():
-    assert skipped_sentence(collections.Counter({"repeated": 1_234, "identical": 2})) == "2 identical, 1,234 repeated"
-    assert skipped_sentence(collections.Counter()) == "none"
 
 
 def test_the_fingerprint_of_plain_files_has_nothing_but_them(tmp_path):
@@ -263,13 +248,6 @@ def test_the_same_file_on_both_sides_is_refused(tmp_path, split):
         load_corpus(files(tmp_path, b"a\n", b"x\n", **{split: [[str(path), str(tmp_path / "elsewhere" / "train.en")]]}))
 
 
-def test_a_split_that_is_read_again_counts_its_blank_lines_again_and_once(tmp_path):
-    split = load_corpus(files(tmp_path, b"a\n\nc\n", b"x\ny\nz\n")).train
-    for _ in range(2):
-        assert list(split) == [("a", "x"), ("c", "z")]
-        assert split.blank == [2] and split.skipped == {"empty source": 1}
-
-
 def test_the_paths_of_a_section_are_the_files_of_every_split_in_the_home_folder_too(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     tree = tmp_path / "wsj" / "00" / "wsj_0001.mrg"
@@ -287,18 +265,3 @@ def test_the_paths_of_a_section_are_the_files_of_every_split_in_the_home_folder_
     assert TreebankData(source="treebank", files=["~/wsj", "~/all.txt"]).paths() == [tree, tmp_path / "all.txt"]
     plain = NumbersData(source="numbers")
     assert (plain.paths(), plain.tags, plain.unfit_tokenizer, plain.beside_paths({})) == ([], (), {}, {})
-
-
-def test_two_names_of_one_file_are_one_side(tmp_path):
-    (tmp_path / "a").touch()
-    (tmp_path / "link").symlink_to("a")
-    for pair in (("a", "link"), ("link", "a"), ("a", "a")):
-        with pytest.raises(ConfigError, match="--source and --reference are both .*: name the file of each side"):
-            check_sides(*(tmp_path / name for name in pair))
-    check_sides(tmp_path / "a", tmp_path / "b")
-
-
-def test_a_line_without_a_tab_needs_no_hint(tmp_path):
-    (tmp_path / "pairs").write_text("a\n", encoding="utf-8")
-    with pytest.raises(CorpusError, match="no tab between source and target.$"):
-        list(read_columns(tmp_path / "pairs", ""))

@@ -80,23 +80,6 @@ def test_sentences_stay_in_their_order_however_many_are_translated_at_once(at_on
     assert re.match("the nearest translations: BLEU 100.00.*, 5 of them the reference; ", caplog.messages[-1])
 
 
-@pytest.mark.parametrize("stopped_at", [1, 3, 5])
-def test_a_command_that_was_stopped_goes_on_where_it_was(stopped_at, tmp_path):
-    pairs, asked = [(f"source {n}", f"one two three {n}") for n in range(5)], []
-
-    def candidates_of(lines, first_line):
-        if first_line == stopped_at:
-            raise KeyboardInterrupt
-        asked.append(first_line)
-        return candidates_for(lines)
-
-    with pytest.raises(KeyboardInterrupt):
-        distil(pairs, candidates_of, 2, Unfinished(tmp_path / "output", {"beam_size": 2}))
-    stopped_at = None
-    found = distil(pairs, candidates_of, 2, Unfinished(tmp_path / "output", {"beam_size": 2}))
-    assert found == [reference for _, reference in pairs] and asked == [1, 3, 5]
-
-
 def test_chosen_translations_that_were_cut_are_counted_those_before_a_stop_too(tmp_path, caplog):
     pairs, path = [(f"source {n}", f"one two three {n}") for n in range(4)], tmp_path / "output"
     work = Unfinished(path, {})
@@ -141,14 +124,6 @@ def test_a_line_is_written_for_each_sentence(files, loaded, tmp_path):
     assert distil_command(tmp_path, *options_of(files)).exit_code == 0
     assert files["output"].read_text(encoding="utf-8") == "eins zwei again\nx\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.weights.h5", "output", "reference", "source"]
-
-
-def test_the_file_behind_a_link_is_written(files, loaded, tmp_path):
-    (tmp_path / "far").mkdir()
-    files["output"].symlink_to("far/target")
-    assert distil_command(tmp_path, *options_of(files)).exit_code == 0
-    assert files["output"].is_symlink() and [path.name for path in (tmp_path / "far").iterdir()] == ["target"]
-    assert (tmp_path / "far/target").read_text(encoding="utf-8") == "eins zwei again\nx\n"
 
 
 def test_what_is_near_is_measured_in_the_language_of_the_run(files, loaded, tmp_path):

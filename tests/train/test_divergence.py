@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.ground.machine import processor_cores
 from tests.support.events import read_events
 from tests.support.runs import metrics_of
 from tests.support.training import (
@@ -25,7 +24,7 @@ from tests.support.training import (
 from train.config.training import TrainingConfig
 from train.data.batches import batch_number
 from train.loop.checkpoints import Checkpoints, read_checkpoint
-from train.loop.divergence import REWINDS, DivergenceCheck, DivergenceError, has_exploded, train_with_rewinds
+from train.loop.divergence import REWINDS, DivergenceCheck, DivergenceError, has_exploded
 from train.loop.progress import Progress
 from train.step.training_model import TrainingModel
 
@@ -242,44 +241,12 @@ def test_a_run_killed_after_a_rewind_and_started_again_ends_the_same(tmp_path, c
 
 
 @pytest.mark.slow
-def test_another_process_leaves_out_the_batches_that_its_checkpoint_names(tmp_path, caplog, calm):
-    batches = Poisoned(lambda number: number == LATER)
-    train(tmp_path, batches)
-    (tmp_path / f"checkpoints/step-{STEPS:08d}.npz").unlink()
-    with caplog.at_level(logging.INFO, logger="train"):
-        weights, progress = train(tmp_path, batches, "stop")
-    assert f"continuing from the checkpoint of step {2 * EVERY}" in caplog.text
-    assert_same_weights(weights, calm(LATER)[0])
-    assert progress.skipped == [LATER] and progress.has_learned
-
-
-@pytest.mark.slow
 def test_if_every_batch_diverges_it_stops_after_so_many_rewinds(tmp_path):
     with pytest.raises(
         DivergenceError, match=f"{REWINDS} batches have been left out since the checkpoint of step {EVERY}"
     ):
         train(tmp_path, Poisoned(lambda number: number >= LATER))
     assert checkpoint_names(tmp_path)[-1] == f"step-{EVERY:08d}.npz"
-
-
-@pytest.mark.parametrize("step", [0, EVERY])
-def test_each_rewind_leaves_out_the_batch_that_diverged_and_keeps_the_time_that_was_spent(step):
-    """Before the first checkpoint there are no weights whose removal could help."""
-    seen = []
-
-    def train_from(progress):
-        seen.append((progress.step, progress.skipped, progress.seconds, progress.core_seconds))
-        progress.count(7.0, 2.0)
-        raise DivergenceError("Step so and so.", "")
-
-    with pytest.raises(DivergenceError, match=f"since the checkpoint of step {step}") as caught:
-        train_with_rewinds(train_from, lambda: Progress(step), Progress(step), "constant")
-    assert seen == [
-        (step, list(range(step + 1, step + 1 + rewinds)), 2.0 * rewinds, 2.0 * rewinds * processor_cores())
-        for rewinds in range(REWINDS + 1)
-    ]
-    assert (f"remove step-{step:08d}.npz" in str(caught.value)) is (step > 0)
-    assert "training.learning_rate;" in str(caught.value)
 
 
 # messages

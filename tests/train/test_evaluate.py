@@ -135,16 +135,6 @@ def test_against_a_run_its_translations_are_compared(folder, long_files, loaded,
     assert result.stdout.splitlines()[-1] == "No two translations differ in sentence chrF."  # both repeat their lines
 
 
-@pytest.mark.parametrize("lowercase", [(False, False), (False, True), (True, False)])
-def test_if_either_run_writes_lower_case_so_do_the_tables(folder, long_files, monkeypatch, tmp_path, lowercase):
-    runs = map(Repeating, lowercase)
-    monkeypatch.setattr(Translator, "load", lambda *_, **named: next(runs))
-    against = "--against", tmp_path, "--paired-test", "bootstrap"  # which draws a tenth as often
-    card = json.loads(evaluate_command(folder, *long_files, *against, "--json").stdout)
-    assert card["is_lowercase"] == any(lowercase)
-    assert card["by_length"][0]["bleu"]["form"] == "raw text" + ", lower-cased" * any(lowercase)
-
-
 # every option arrives
 
 
@@ -217,20 +207,6 @@ def test_a_damaged_file_of_the_run_folder_is_one_sentence(folder, tmp_path, name
     before = (copy / name).read_bytes()
     (copy / name).write_bytes(before[:2000] + bytes(200) + before[2200:] if content is None else content)
     assert_one_sentence(evaluate_command(copy), copy / name)
-
-
-@pytest.mark.parametrize("option", ["--output", "--plot"])
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [("none/x.png", "there is no folder"), ("x.png", "it is a folder"), ("t/x.png", "there is no folder")],
-)
-def test_a_file_that_cannot_be_written_is_refused_before_anything_is_translated(
-    folder, files, loaded, tmp_path, option, name, part
-):
-    (tmp_path / "t").touch()
-    (tmp_path / "x.png").mkdir()
-    assert_one_sentence(evaluate_command(folder, *files, option, tmp_path / name), f"{option} {tmp_path / name}", part)
-    assert loaded == []
 
 
 # Ctrl-C

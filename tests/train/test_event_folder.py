@@ -7,7 +7,6 @@ import time
 
 import numpy as np
 import pytest
-from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.histogram.summary_v2 import histogram_pb
 from tensorboard.plugins.scalar.summary_v2 import scalar_pb
@@ -95,20 +94,6 @@ def test_scalars_and_texts_are_left_to_the_caller(tmp_path):
     assert events.read_events(tmp_path) == {} and events.read_added(tmp_path) == {"train/weights": [(1, 1.0)]}
 
 
-def test_what_is_there_already_is_not_added_again(tmp_path):
-    counts = []
-    for first_step in (0, 1, 1):
-        opened = EventFolder(tmp_path, first_step)
-        opened.add("", 1, 7.0, histogram("graph"))
-        opened.add("train", 1, 7.0, histogram("graph"))
-        opened.close()
-        counts.append(
-            [len(list(read_events(path))) for writer in ("", "train") for path in event_files(tmp_path / writer)]
-        )
-    assert counts[1] == counts[2]  # nor is an empty event
-    assert events.read_added(tmp_path) == {"graph": [(1, 7.0)], "train/graph": [(1, 7.0)]}
-
-
 def test_files_of_other_programs_are_left_alone(tmp_path):
     others = [tmp_path / "events.out.tfevents.1.host.profile-empty", tmp_path / "events.out.tfevents.1.host.2.3.v2"]
     for path in others:
@@ -116,22 +101,6 @@ def test_files_of_other_programs_are_left_alone(tmp_path):
     for first_step in (0, 2):
         write(tmp_path, first_step, 3)
     assert [path.read_bytes() for path in others] == [b"theirs"] * 2 and len(event_files(tmp_path)) == 1
-
-
-def test_a_clock_that_was_set_back_loses_nothing(tmp_path, monkeypatch):
-    for now, first_step in ((2_000_000.0, 0), (1_000_000.0, 2), (1_000_000.0, 3)):
-        monkeypatch.setattr(time, "time", lambda now=now: now)
-        write(tmp_path, first_step, first_step + 2)
-    assert steps_of(tmp_path) == [1, 2, 3, 4, 5]
-
-
-def test_a_reader_that_is_open_meanwhile_sees_no_step_twice(tmp_path):
-    write(tmp_path, 0, 4)
-    reader = EventAccumulator(str(tmp_path), size_guidance={"tensors": 0})  # the one in TensorBoard's server
-    reader.Reload()
-    write(tmp_path, 2, 5)
-    reader.Reload()
-    assert [event.step for event in reader.Tensors("weights")] == [1, 2, 3, 4, 5]
 
 
 # damage

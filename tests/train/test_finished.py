@@ -208,20 +208,6 @@ def test_a_run_that_is_ended_where_it_was_stopped_was_not_trained_by_a_process_w
     assert [part.step for part in history(folder)] == [0]
 
 
-def test_a_rate_that_no_step_was_trained_with_stays_untrained_although_a_process_began_with_it(folder):
-    step = last_progress(folder.checkpoints).step
-    record(folder, "training.steps=90", "training.patience=99", "training.dropout=0.5")
-    transformer_config = configuration(folder, "training.dropout=0.5").transformer_config(300)
-    transformer_config.save(folder.model)  # as every process does that begins
-    parts = [Part(0, None, {}), Part(step, None, {"training.dropout": ("not set", "0.5")})]
-    folder.history.write_text("".join(json.dumps(part._asdict()) + "\n" for part in parts))
-    end = [f"training.steps={step}", "training.patience=99"]
-    with pytest.raises(ConfigError, match=r"training\.dropout was not set and is 0\.5"):
-        check_unchanged(folder, configuration(folder, *end, "training.dropout=0.5"))
-    for of_preset in ([], ["training.dropout=0.3"]):
-        check_unchanged(folder, configuration(folder, *end, *of_preset))
-
-
 @pytest.mark.slow
 def test_a_run_that_is_ended_where_it_was_stopped_has_the_weights_of_one_of_as_many_steps(tmp_path, monkeypatch):
     class StoppingValidator(Validator):

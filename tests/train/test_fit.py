@@ -19,7 +19,6 @@ from tests.support.training import (
     training_model,
     weights_of,
 )
-from train.loop.checkpoints import Checkpoints
 from train.loop.fit import log_end, log_start
 from train.loop.progress import Progress
 
@@ -76,23 +75,6 @@ def test_the_log_ends_with_the_batches_that_were_left_out(caplog, skipped, end):
 
 
 # training
-
-
-@pytest.mark.slow
-def test_six_checkpoints_of_which_three_are_kept_leave_the_last_three(tmp_path):
-    fit_in(tmp_path, reusable().from_the_start(), steps=6, checkpoint_every=1, keep_checkpoints=3)
-    assert checkpoint_names(tmp_path) == [f"step-{step:08d}.npz" for step in (4, 5, 6)]
-
-
-@pytest.mark.slow
-def test_a_resumed_run_counts_on_from_the_progress_of_its_checkpoint(tmp_path):
-    model, before = training_model(), Progress(4, seconds=900.0, target_tokens=1e6, has_learned=True, skipped=[1])
-    Checkpoints(tmp_path / "checkpoints").save(model, model.optimizer, before)
-    assert fit_in(tmp_path, training_model(weights_seed=2), steps=4) == before
-    after = fit_in(tmp_path, reusable().from_the_start(), steps=5)
-    assert (after.step, after.has_learned, after.skipped) == (5, True, [1])
-    assert 900 < after.seconds and 1e6 < after.target_tokens <= 1e6 + 64
-    assert steps_of(tmp_path) == [5]
 
 
 @pytest.mark.slow

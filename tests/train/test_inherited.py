@@ -87,14 +87,6 @@ def test_the_new_run_remembers_both_when_the_start_is_gone(tmp_path):
     assert folder.inference().search == SEARCH
 
 
-def test_a_start_without_its_own_search_changes_none(tmp_path):
-    start(tmp_path / "start", search={})
-    config, folder = tuned(tmp_path), RunFolder(tmp_path / "tuned")
-    folder.checkpoints.mkdir(parents=True)
-    write_configuration(folder, config, MODEL)
-    assert config.translation.length_normalization == "gnmt" and folder.inference().search == {}
-
-
 def test_a_start_that_is_missing_is_left_to_the_check_of_the_start_and_a_damaged_one_is_named(tmp_path):
     assert tuned(tmp_path).transformer_config(37_000) == base
     start(tmp_path / "start")

@@ -12,11 +12,10 @@ import tensorflow as tf
 from tensorboard.plugins.histogram.summary_v2 import histogram_pb
 from tensorboard.util.tensor_util import make_ndarray
 
-from keras_transformer.model import Transformer
 from tests.support.events import read_added
 from tests.support.inspected import norm, three_steps
-from tests.support.training import TINY, fit_in, reusable, train, weights_of
-from train.step.layer_charts import BINS, by_layer, histogram, histograms, layer_of, update_ratios
+from tests.support.training import fit_in, reusable, train, weights_of
+from train.step.layer_charts import BINS, histogram, histograms, layer_of, update_ratios
 from train.step.training_model import Inspected
 
 WAYS = [{"dropout": 0.1}, {"dropout": 0.1, "xla": True}, {"micro_batches": 2, "precision": "mixed_float16"}]
@@ -56,14 +55,6 @@ def test_it_keeps_the_weights_before_the_update(way):
     assert any((one != other).any() for one, other in zip(before, weights_of(model), strict=True))
 
 
-@pytest.mark.slow
-def test_nothing_is_traced_or_compiled_for_it():
-    both(1)
-    model = reusable(**WAYS[1]).model
-    for function in (model.compiled_sums_and_gradients, model.compiled_update, model.step_of_all_replicas):
-        assert function.experimental_get_tracing_count() == 1
-
-
 # layers
 
 
@@ -79,19 +70,6 @@ def test_nothing_is_traced_or_compiled_for_it():
 )
 def test_a_weight_belongs_to_a_layer_or_to_a_sublayer_of_a_block(path, layer):
     assert layer_of(path) == layer
-
-
-def test_a_model_has_three_layers_per_block_of_the_encoder_and_four_per_block_of_the_decoder():
-    model = Transformer(TINY.replace(norm="pre"))
-    encoder = {f"encoder_block_1/{name}" for name in ("self_attention", "feed_forward", "norms")}
-    decoder = {f"decoder_block_1/{name}" for name in ("self_attention", "memory_attention", "feed_forward", "norms")}
-    assert set(by_layer(model, model.trainable_variables)) == {
-        "embedding",
-        "encoder_norm",
-        "decoder_norm",
-        *encoder,
-        *decoder,
-    }
 
 
 # closed forms

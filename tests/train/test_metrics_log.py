@@ -122,21 +122,16 @@ def test_a_run_that_starts_from_the_beginning_starts_a_new_file(folder):
     "damaged",
     [
         b'{"step": 4, "train/lo',
-        b'{"step"',
-        b"4",
         b'{"train/loss": 2.0}',
         b"[]",
-        b"\0\0\0",
         b"\xff\xfe{}",
-        b'{"step": "4"}',
         b'{"step": 4, "time": "noon"}',
         b'{"step": 4, "train/loss": NaN}',
-        b'{"step": 4, "a": [1]}',
         b'{"step": 1%s}' % (400 * b"0"),
         b'{"step": 4, "a": 1%s}' % (400 * b"0"),
     ],
 )
-@pytest.mark.parametrize("line", [1, 2, 4])
+@pytest.mark.parametrize("line", [1, 4])
 def test_a_damaged_line_is_named_and_kept_beside_the_file(folder, caplog, damaged, line):
     write(folder, 0, 3)
     lines = folder.metrics.read_bytes().splitlines()

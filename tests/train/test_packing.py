@@ -15,7 +15,7 @@ from train.config.training import RowLengths
 from train.data.batches import PackedBatches
 from train.data.encoding import EncodedPairs, Sentences, encode_corpus
 from train.data.epochs import Epochs
-from train.data.packing import WINDOW, Packing, _pack_stretch, _Waiting, offsets_of, pack
+from train.data.packing import Packing, offsets_of, pack
 from train.data.prepare import load_corpus
 
 
@@ -51,37 +51,6 @@ def test_pairs_as_long_as_a_row_get_one_row_each():
 def test_halves_fill_rows_without_a_gap():
     packing = pack(np.full(8, 20), np.full(8, 20), RowLengths(40, 40), np.random.default_rng(0))
     assert packing.num_rows == 4
-
-
-def test_of_pairs_that_fill_a_row_alike_the_oldest_goes_first():
-    waiting = _Waiting([(3, 3), (5, 4), (3, 3), (5, 4)], longest_source=10)
-    waiting.add(0, 4)
-    assert [waiting.take_best_fit(6, 6) for _ in range(5)] == [1, 3, 0, 2, None]
-
-
-def test_rows_begin_with_the_pair_that_has_waited_longest():
-    waiting = _Waiting([(3, 3), (5, 5), (4, 4)], longest_source=10)
-    waiting.add(0, 3)
-    assert waiting.take_best_fit(3, 3) == 0 and [waiting.take_oldest() for _ in range(2)] == [1, 2]
-
-
-def test_a_short_source_with_a_long_target_may_fill_most():
-    waiting = _Waiting([(5, 1), (4, 6)], longest_source=10)
-    waiting.add(0, 2)
-    assert [waiting.take_best_fit(6, 6) for _ in range(3)] == [1, 0, None]
-
-
-def test_of_lengths_that_fill_a_row_alike_the_longest_source_goes_first():
-    waiting = _Waiting([(3, 5), (5, 3), (4, 4)], longest_source=10)
-    waiting.add(0, 3)
-    assert [waiting.take_best_fit(6, 6) for _ in range(4)] == [1, 2, 0, None]
-
-
-def test_rows_are_filled_until_at_most_half_of_the_pairs_wait(lengths):
-    """Rows that are packed one at a time would be as full, and take minutes for a large corpus."""
-    for pairs in (1, 2, 5, 40, 300):
-        packed, sizes = _pack_stretch(*lengths[:, :pairs], RowLengths(40, 40), 0)
-        assert len(packed) == sizes.sum() >= pairs - min(WINDOW, (pairs + 1) // 2)
 
 
 def test_the_place_of_a_row_does_not_depend_on_the_lengths_of_its_pairs(lengths):
@@ -136,13 +105,6 @@ def pairs_of(lengths):
     return EncodedPairs(*sides, {})
 
 
-@pytest.mark.parametrize("more", [0, 1])
-def test_the_next_epoch_is_prepared_while_one_is_used_if_training_gets_there(lengths, more):
-    batches = PackedBatches(pairs_of(lengths), 40 * 4, RowLengths(40, 40), seed=1)
-    batches.prepare_next(0, last=batches.steps_per_epoch - 1 + more)
-    assert list(batches._epochs._epochs) == [0, 1][: 1 + more]
-
-
 def test_an_epoch_that_is_waited_for_is_given_up_and_can_be_had_again(lengths):
     """A process that was told to stop ends then, and does not wait for minutes, nor does the thread of tf.data."""
     begun, hurries = threading.Event(), threading.Event()
@@ -168,10 +130,8 @@ def test_an_epoch_that_is_waited_for_is_given_up_and_can_be_had_again(lengths):
     assert epochs.epoch(1).packing.num_rows > 0 and list(epochs._epochs) == [1]
 
 
-def test_an_error_in_the_background_is_raised_where_the_epoch_is_used(lengths, monkeypatch):
-    epochs = Epochs(pairs_of(lengths), RowLengths(40, 40), seed=1)
-    epochs.epoch(0)
-    monkeypatch.setattr("train.data.epochs.pack", lambda *_: 1 // 0)
+def test_an_error_in_the_background_is_raised_where_the_epoch_is_used(lengths):
+    epochs = Epochs(pairs_of(lengths), RowLengths(40, 40), 1, lambda *_: 1 // 0)
     epochs.prepare_ahead(1)
     with pytest.raises(ZeroDivisionError):
         epochs.epoch(1)

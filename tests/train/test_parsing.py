@@ -11,13 +11,11 @@ import train.evaluate
 from keras_transformer.commands import translate as command
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.inspection.samples import Sample
-from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.outputs import KINDS
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import CONFIG, metrics_of, random_run
 from train.config.run import SOURCES, load_config
-from train.config.translation import TranslationConfig
-from train.data.corpus import CorpusError, Split
+from train.data.corpus import CorpusError
 from train.data.prepare import load_corpus
 from train.data.trees import read_trees
 from train.loop.dashboard import QUALITY_OF
@@ -104,11 +102,6 @@ def test_other_trees_are_those_of_the_same_sentences(tmp_path, text, message):
     scored = ScoredTrees("text", [tree.pair], [tree], [tree])
     with pytest.raises(CorpusError, match=message) if message else contextlib.nullcontext():
         assert scored.read(tmp_path / "theirs") == [tree.pair[1]]
-
-
-def test_the_search_of_the_configuration_is_that_of_the_report():
-    given = {"length_penalty": 0.3, "coverage_penalty": 0.1, "extra_length": 300}
-    assert TranslationConfig(**given).search_options(21) == SearchOptions(21, **given)
 
 
 def test_f1_decides_only_between_runs_of_a_treebank(configuration):
@@ -228,17 +221,3 @@ def test_the_treebank_is_not_overwritten(parsed):
 
 def test_every_kind_of_outputs_is_written_scored_and_charted():
     assert {section.outputs for section in SOURCES} == set(KINDS) == set(SCORED) == set(QUALITY_OF)
-
-
-def split_of(name, word):
-    split = Split(f"data.{name}", lambda: iter([tree.pair for tree in split.trees]))
-    split.trees = list(read_trees(f"(S (NP (NN {word})) (VP (VBZ flies)))", name))
-    return split
-
-
-def test_another_number_of_trees_is_told_with_the_file(tmp_path):
-    split = split_of("test", "time")
-    scored = ScoredTrees(split.name, list(split), split.trees, ())
-    (tmp_path / "theirs").write_text("(S (NN a))" * 1_234, encoding="utf-8")
-    with pytest.raises(CorpusError, match=f"--against {tmp_path}/theirs has 1,234 trees, but there are 1 sentences"):
-        scored.read(tmp_path / "theirs")

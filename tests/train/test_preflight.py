@@ -10,7 +10,6 @@ import pytest
 
 import train.__main__
 from keras_transformer.config import preset
-from keras_transformer.recurrent.config import RecurrentConfig
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import write_config
 from train.config.training import RowLengths, TrainingConfig
@@ -97,23 +96,6 @@ def test_memory_of_the_weights_is_that_of_all_that_training_keeps_of_them(traini
     assert arrays_per_weight(TrainingConfig(**training)) == arrays
     more = memory_bytes(CONFIG, 8, RowLengths(64, 64), arrays) - memory_bytes(CONFIG, 8, RowLengths(64, 64))
     assert more == 4 * (arrays - 4) * parameter_count(CONFIG)
-
-
-def test_the_logits_and_their_gradient_are_those_of_the_target_positions():
-    larger = CONFIG.replace(vocab_size=CONFIG.vocab_size + 1_000)
-    one, other = (
-        memory_bytes(config, 3, RowLengths(8, 64)) - 16 * parameter_count(config) for config in (CONFIG, larger)
-    )
-    assert other - one == 4 * 2 * 3 * 64 * 1_000
-
-
-@pytest.mark.parametrize("attention", ["additive", "none", None])
-def test_either_side_of_a_row_takes_memory(attention):
-    config = RecurrentConfig(vocab_size=100, attention=attention) if attention else CONFIG
-    short, long_source, long_target = (
-        memory_bytes(config, 1, RowLengths(*lengths)) for lengths in ((8, 8), (512, 8), (8, 512))
-    )
-    assert min(long_source, long_target) - 16 * parameter_count(config) > 10 * (short - 16 * parameter_count(config))
 
 
 def test_memory_is_said_with_what_is_free_if_the_system_tells():

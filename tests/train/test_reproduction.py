@@ -11,7 +11,7 @@ from keras_transformer.runs.run_folder import RunFolder
 from train.config.training import TrainingConfig
 from train.loop.progress import Progress
 from train.record.history import Part, commit, git, history, record_part
-from train.report.reproduction import reproduction_lines
+from train.report.report import reproduction_lines
 
 GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
 
@@ -106,23 +106,6 @@ def test_a_run_that_has_stopped_early_gets_no_part(tmp_path):
     write_checkpoint(folder, progress)
     assert len(recorded(folder, "def", {}, patience=2)) == 1
     assert len(recorded(folder, "def", {}, patience=3)) == 2  # which trains on
-
-
-def test_a_part_of_which_nothing_is_left_is_replaced_and_its_changes_stay(tmp_path):
-    changes = {"a": ("1", "2"), "b": ("1", "2")}
-    folder = run_folder(tmp_path, [Part(0, "abc", {}), Part(40, "def", changes)], checkpoint=40)
-    found = recorded(folder, "ghi", {"a": ("2", "3"), "b": ("2", "1"), "c": ("5", "6")})
-    assert found == [(0, "abc", {}), (40, "ghi", {"a": ("1", "3"), "c": ("5", "6")})]
-
-
-def test_the_part_after_a_damaged_checkpoint_begins_at_the_one_before_it(tmp_path):
-    parts = [Part(0, "abc", {}), Part(60, "def", {"a": ("1", "2")})]
-    folder = run_folder(tmp_path, parts, checkpoint=40)
-    (folder.checkpoints / "step-00000080.npz").write_bytes(b"torn")
-    expected = [(0, "abc", {}), (40, "ghi", {"a": ("1", "2")})]
-    assert recorded(folder, "ghi", {}, steps=80) == expected  # the steps after 40 are trained again
-    (folder.checkpoints / "step-00000040.npz").write_bytes(b"torn")
-    assert recorded(folder, "jkl", {}) == expected  # training is refused
 
 
 def test_a_damaged_history_is_logged_and_begun_anew(tmp_path, caplog):

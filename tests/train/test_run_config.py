@@ -10,7 +10,6 @@ from tests.support.places import CONFIGS
 from tests.support.runs import write_config
 from train.config.run import load_config
 from train.config.settings import effective_settings
-from train.config.sources.files import FilesData
 
 NUMBERS = 'run_folder = "runs/x"\n[data]\nsource = "numbers"\n'
 FILES = 'run_folder = "runs/x"\n[data]\nsource = "files"\ntrain = [["a.en", "a.de"]]\nvalidation = ["b.tsv"]\n'
@@ -68,18 +67,6 @@ def test_an_override_is_toml_or_a_bare_word_and_stands_above_the_file(load):
 def test_the_last_override_of_a_key_counts_and_null_leaves_it_out(load):
     assert load(NUMBERS, "training.steps=10", "training.steps=20").training.steps == 20
     assert load(NUMBERS + "[training]\nsteps = 5\n", "training.steps=9", "training.steps=null") == load(NUMBERS)
-
-
-def test_a_value_may_hold_an_equals_sign(load):
-    assert load(NUMBERS, "run_folder=runs/a=b").run_folder == "runs/a=b"
-
-
-def test_a_whole_number_is_a_number(load):
-    assert load(NUMBERS, "training.learning_rate_factor=2").training.learning_rate_factor == 2.0
-
-
-def test_the_largest_seed_is_the_largest_that_numpy_takes(load):
-    assert load(NUMBERS, "training.seed=4294967295").training.seed == 2**32 - 1
 
 
 def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path):
@@ -286,19 +273,6 @@ def test_a_file_that_is_missing_or_cannot_be_read_is_named(tmp_path):
     (tmp_path / "latin.toml").write_bytes('run_folder = "grün"'.encode("latin-1"))
     with pytest.raises(ConfigError, match="latin.toml is not UTF-8: its byte 17 is 0xfc"):
         load_config(tmp_path / "latin.toml")
-
-
-def test_the_paths_of_text_files_are_those_of_every_split():
-    entry = {"files": ["c.en", "c.de"], "tag": "<BT>"}
-    data = FilesData(source="files", train=[["a.en", "a.de"], entry], validation=["b.tsv"], test=[{"files": "d.tsv"}])
-    assert list(map(str, data.paths())) == ["a.en", "a.de", "c.en", "c.de", "b.tsv", "d.tsv"]
-
-
-def test_all_of_a_run_may_be_cooled_down_or_profiled(load):
-    training = load(
-        NUMBERS, "training.steps=25", "training.cooldown_steps=25", "training.profile_steps=[25, 25]"
-    ).training
-    assert (training.cooldown_steps, training.profile_steps) == (25, [25, 25])
 
 
 @pytest.fixture

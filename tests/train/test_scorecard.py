@@ -6,7 +6,6 @@ import types
 
 import pytest
 
-from keras_transformer.inspection.bleu import tokenised_bleu
 from keras_transformer.inspection.samples import Sample
 from keras_transformer.pieces.translation import Translation
 from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
@@ -36,18 +35,6 @@ def test_a_translation_that_its_limit_ended_counts_as_cut():
 
 def test_every_form_has_an_interval(cards):
     assert all(found.margin > 0 and "bs:1000" in found.signature for found in cards[0].scores.measured)
-
-
-def test_a_comparison_names_the_other_its_test_every_form_and_the_lines(cards):
-    lines = cards[1].lines()
-    start = lines.index("Against runs/other, with a paired bootstrap test (bs:1000|seed:12345):")
-    table = lines[start + 1 : start + 7]
-    for line, found in zip(table[1:], cards[1].comparison.differences, strict=True):
-        assert line.startswith(f"  {found.name}, {found.form} ") and line.endswith(f"  {found.p_value:.4f}")
-        assert f"{found.ours - found.theirs:+.2f}" in line
-    assert "The 3 translations that differ most, by sentence chrF:" in lines
-    first = lines.index("  sentence 3")
-    assert REFERENCES[2] in lines[first + 2] and TRANSLATIONS[2] in lines[first + 3] and "Kind" in lines[first + 4]
 
 
 def test_the_others_are_broken_down_as_if_they_were_ours(cards):
@@ -97,15 +84,6 @@ def test_json_holds_every_number(cards):
     assert [row["p_value"] for row in against["differences"]] == [row.p_value for row in card.comparison.differences]
     assert [row["line"] for row in against["lines"]] == [3, 2, 4] and against["by_length"][0]["sentences"] == 4
     assert cards[0].as_json()["against"] is None
-
-
-@pytest.mark.slow
-def test_the_form_of_bins_of_lengths_is_the_evaluators(cards):
-    evaluator = Evaluator("de", COUNTED, tokenised_bleu("de"))
-    card = evaluator.compared(evaluator.scorecard(cards[0].timed), "other", OTHERS, "randomization")
-    forms = {part.lengths[0].bleu.form for part in (card.breakdown, card.comparison.breakdown)}
-    assert forms == {"tokenised, lower-cased"}
-    assert "ar:10000" in card.comparison.differences[0].signature
 
 
 def test_an_undefined_bleu_is_neither_compared_nor_noted():

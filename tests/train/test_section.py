@@ -72,11 +72,11 @@ def errors_of(section, key, value):
     return []
 
 
-@pytest.mark.parametrize(("section", "key"), RANGE_OF)
-def test_a_number_is_taken_at_the_ends_of_its_range_and_refused_beyond(section, key):
-    ends, beyond = RANGE_OF[section, key]
-    assert {value: errors_of(section, key, value) for value in ends} == dict.fromkeys(ends, [])
-    assert all(errors_of(section, key, value) for value in (*beyond, float("nan"), float("inf"), "1", True))
+def test_a_number_is_taken_at_the_ends_of_its_range_and_refused_beyond():
+    for (section, key), (ends, beyond) in RANGE_OF.items():
+        assert not any(errors_of(section, key, value) for value in ends), (section, key)
+        for value in (*beyond, float("nan"), float("inf"), "1", True):
+            assert errors_of(section, key, value), (section, key, value)
 
 
 @pytest.mark.parametrize("section", SECTIONS)

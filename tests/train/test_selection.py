@@ -92,17 +92,6 @@ def test_perplexity_decides_nothing(folder):
         assert selection.kept.name == "the average of the last 2 checkpoints"
 
 
-def test_fewer_checkpoints_than_asked_for_are_counted_as_they_are(folder):
-    selection, _ = select(folder, distance_from(0.0), average=5)
-    assert "the average of the last 3 checkpoints" in str(selection)
-
-
-def test_one_checkpoint_is_validated_once(folder):
-    selection, _ = select(folder, distance_from(0.0), average=1)
-    assert_close(kept(folder), [[3.0]])
-    assert str(selection) == "kept the last checkpoint: validation BLEU 0.00, loss 3.0000"
-
-
 def save_best(folder, step, value, kept_step=None):
     """Write the best checkpoint of `step`, and the last one, by which it or that of `kept_step` was kept."""
     model = one_weight()

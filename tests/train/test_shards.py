@@ -201,17 +201,6 @@ def test_a_batch_larger_than_an_epoch_is_refused_with_the_largest_that_fits():
     assert batches.steps_per_epoch == 1 and batches.epochs(7) == 7.0
 
 
-def test_a_batch_larger_than_an_epoch_of_the_smallest_shard_is_refused():
-    shards = [copying_pairs(200), copying_pairs(40)]
-    training = TRAINING.model_copy(update={"tokens_per_batch": 32 * 1000})
-    with pytest.raises(ConfigError, match="but the smallest of 2 shards fills only") as error:
-        packed_batches(EncodedShards(shards), training, 2, ONLY_WORKER)
-    largest = int(re.search(r"at most (\d+)", str(error.value))[1])
-    training = TRAINING.model_copy(update={"tokens_per_batch": largest})
-    batches = packed_batches(EncodedShards(shards), training, 2, ONLY_WORKER)
-    assert batches.shards[1].rows_per_batch == batches.shards[1].rows_per_epoch < batches.shards[0].rows_per_epoch
-
-
 def test_shards_of_the_same_text_are_shuffled_differently():
     pairs = copying_pairs(200)
     labels = packed_batches(EncodedShards([pairs, pairs]), TRAINING, 2, ONLY_WORKER).batch(0)["labels"]

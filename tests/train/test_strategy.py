@@ -5,8 +5,7 @@ import types
 import pytest
 import tensorflow as tf
 
-from train.workers.strategy import choose_strategy, describe, warn_of_unused_gpu
-from train.workers.workers import Workers
+from train.workers.strategy import choose_strategy, warn_of_unused_gpu
 
 
 @pytest.mark.parametrize(
@@ -24,23 +23,6 @@ def test_one_machine_trains_on_all_its_gpus_or_on_its_processors(monkeypatch, gp
     monkeypatch.setattr(tf.config, "list_logical_devices", listed.get)
     monkeypatch.setattr(tf.distribute, "MirroredStrategy", list)
     assert choose_strategy() == (used or tf.distribute.get_strategy())
-
-
-@pytest.mark.parametrize(
-    ("gpus", "replicas", "own", "words"),
-    [
-        ([], 1, 1, "one CPU"),
-        (["GPU:0"], 1, 1, "one GPU"),
-        (["GPU:0", "GPU:1"], 2, 2, "2 GPU replicas (MirroredStrategy)"),
-        ([], 6, 2, "6 CPU replicas of 3 workers (MultiWorkerMirroredStrategy)"),
-    ],
-)
-def test_devices_are_described_by_kind_number_and_workers(monkeypatch, gpus, replicas, own, words):
-    monkeypatch.setattr(tf.config, "list_logical_devices", {"GPU": gpus, "CPU": ["CPU:0"]}.get)
-    extended = types.SimpleNamespace(worker_devices=range(own))
-    strategy = types.SimpleNamespace(num_replicas_in_sync=replicas, extended=extended)
-    workers = Workers(strategy)
-    assert describe(strategy) == workers.describe() == words and workers.replicas == replicas
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import json
 import logging
 import os
 import types
@@ -17,7 +16,6 @@ from train.config.sources.files import FilesData
 from train.config.sources.numbers import NumbersData
 from train.config.tokenizer import TokenizerConfig
 from train.config.training import TrainingConfig
-from train.data.corpus import Split
 from train.data.encoding import EncodedShards
 from train.data.prepare import load_corpus, prepare_data
 from train.data.vocabulary import prepare_tokenizer
@@ -131,13 +129,6 @@ def test_text_without_files_is_compared_too(start):
     assert "200 pairs before, 200 now" in warning
 
 
-def test_before_the_first_checkpoint_the_text_may_change(start, folder, pair):
-    start()
-    (folder.checkpoints / "step-00000001.npz").unlink()
-    pair[0].write_text(pair[0].read_text(encoding="utf-8").replace("one", "two"), encoding="utf-8")
-    assert start() == []
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -171,17 +162,6 @@ def data_with(*keys, shards=1):
     pairs = dataclasses.replace(copying_pairs(len(keys)), keys=np.array(keys, np.uint64))
     corpus = types.SimpleNamespace(train=types.SimpleNamespace(shards=range(shards)))
     return types.SimpleNamespace(corpus=corpus, train=EncodedShards([pairs]))
-
-
-def test_the_record_of_a_worker_needs_no_file_of_the_shards_of_another(folder):
-    def missing():
-        raise FileNotFoundError
-
-    shards = [Split("a", iter, lambda: {"files": [[["a.en", 1, 2]]]}), Split("b", iter, missing)]
-    data = data_with(1, 2, 3)
-    data.corpus.train = Split.of_shards("train", shards)
-    record_training_text(folder, data, Standing(), Worker(0, 2))
-    assert json.loads(folder.training_text.read_text(encoding="utf-8"))["files"] == {"a.en": [1, 2]}
 
 
 def compare(chief, other):

@@ -1,6 +1,5 @@
 """Trees of the Penn format: what is left of them, how they are divided, and what is said of files that have none."""
 
-import pathlib
 import zipfile
 
 import pydantic
@@ -13,7 +12,6 @@ from train.config.sources.treebank import TreebankData
 from train.config.tokenizer import TokenizerConfig
 from train.data.corpus import CorpusError
 from train.data.prepare import load_corpus, load_test_split
-from train.data.sources.treebank import TreebankFile, files_of, listed, parts_of
 from train.data.trees import category, read_trees
 from train.data.vocabulary import prepare_tokenizer
 
@@ -130,29 +128,6 @@ def test_sections_are_found_in_the_names_of_files(sections):
     assert corpus.train.description == "6 trees: sections 00,02-03 by file name" == f"6 trees: {corpus.train.part}"
 
 
-@pytest.mark.parametrize(
-    ("path", "member", "section", "name"),
-    [
-        ("wsj/23/wsj_2315.mrg", "", "23", "wsj/23/wsj_2315.mrg"),
-        ("WSJ0001.mrg", "", "00", "WSJ0001.mrg"),
-        ("treebank.zip", "wsj/24/wsj_2400.mrg", "24", "treebank.zip, wsj/24/wsj_2400.mrg"),
-        ("wsj_2315/brown.mrg", "", None, "wsj_2315/brown.mrg"),
-        ("wsj_231.mrg", "", None, "wsj_231.mrg"),
-    ],
-)
-def test_a_file_is_of_the_section_in_its_own_name(path, member, section, name):
-    file = TreebankFile(pathlib.Path(path), member)
-    assert (file.section, file.name) == (section, name)
-
-
-def test_a_file_that_is_named_twice_is_read_once_and_files_are_in_the_order_of_their_own_names(sections):
-    again = sections / "01"
-    (sections / "00" / "z").mkdir()
-    (sections / "00" / "z" / "wsj_0499.mrg").write_text(FLIES)
-    files = files_of([str(again / "wsj_0107.mrg"), str(sections), str(again)])
-    assert [file.own_name for file in files] == [f"wsj_0{n}07.mrg" for n in range(5)] + ["wsj_0499.mrg"]
-
-
 def test_a_split_without_a_tree_is_named_and_the_sizes_of_the_others_are_logged(sections, caplog):
     caplog.set_level("INFO", "train")
     (sections / "01" / "wsj_0107.mrg").write_text("( (S (NP (-NONE- *))))")
@@ -160,15 +135,6 @@ def test_a_split_without_a_tree_is_named_and_the_sizes_of_the_others_are_logged(
     with pytest.raises(CorpusError, match="data.validation has no tree: sections 01 by file name"):
         load_corpus(treebank(sections, validation_sections="01", **by_sections))
     assert caplog.messages == ["data.train: 4 trees, sections 00,02 by file name"]
-
-
-def test_sections_are_listed_in_words():
-    assert [listed("section", names) for names in ([], ["00"], ["00", "01"])] == ["", "section 00", "sections 00, 01"]
-
-
-def test_a_section_that_is_not_there_is_named_with_those_that_are(sections):
-    with pytest.raises(CorpusError, match=r"train_sections is 02-21, .*sections 05, 06.* of sections 00, 01, .*04"):
-        load_corpus(treebank(sections, division="sections"))
 
 
 @pytest.mark.parametrize(
@@ -208,26 +174,6 @@ def test_whole_files_are_drawn_by_the_seed_alike_from_a_folder_and_from_a_zip(se
     assert len({tuple(pairs) for pairs in others}) > 1
 
 
-def test_single_trees_are_drawn_from_one_file(tmp_path):
-    path = tmp_path / "all.txt"  # a file that is named itself may have any name
-    path.write_text("".join(FLIES.replace("time", f"word{number}") for number in range(20)))
-    corpus = load_corpus(treebank(path, division="trees", validation_share=0.1, test_share=0.25))
-    assert [len(split.trees) for split in (corpus.train, corpus.validation, corpus.test)] == [13, 2, 5]
-    assert len({tree.words for split in (corpus.train, corpus.validation, corpus.test) for tree in split.trees}) == 20
-    with pytest.raises(CorpusError, match='has 1. Set data.division = "trees"'):
-        load_corpus(treebank(path))
-
-
-def test_parts_reach_their_shares_and_leave_something():
-    items = ["a" * size for size in (5, 1, 3, 1, 2, 8)]
-    for seed in range(20):
-        first, second = parts_of(items, (0.3, 0.1), len, seed)
-        assert not first & second and len(first | second) < len(items)
-        assert sum(len(items[number]) for number in first) >= 0.3 * 20 and second
-    for seed in range(5):
-        assert all(len(part) == 1 for part in parts_of("abc", (0.9, 0.9), len, seed))
-
-
 def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad.zip").write_bytes(b"PK no zip")
@@ -250,15 +196,6 @@ def test_files_that_cannot_be_read(tmp_path):
     ):
         with pytest.raises(CorpusError, match=message):
             load_corpus(treebank(tmp_path / name))
-
-
-def test_another_division_is_another_text(sections):
-    marks = [load_corpus(treebank(sections, **change)).train.fingerprint() for change in ({}, {}, {"seed": 2})]
-    assert marks[0] == marks[1] != marks[2]
-    with open(sections / "00" / "wsj_0007.mrg", "a", encoding="utf-8") as file:
-        file.write(FLIES)
-    assert load_corpus(treebank(sections)).train.fingerprint() != marks[0]
-    assert set(marks[0]) == {"source", "files", "part", "leaves"} and marks[0]["source"] == "treebank"
 
 
 def test_tags_may_stand_for_words(sections, tmp_path):

@@ -104,12 +104,6 @@ def test_the_sums_of_a_row_are_smoothed_and_without_dropout(transformer, eager):
         assert_close(found, sums)
 
 
-@pytest.mark.parametrize("xla", [False, True])
-def test_xla_compiles_the_loss_if_it_is_asked_to(transformer, monkeypatch, xla):
-    monkeypatch.setattr("tensorflow.function", lambda function, jit_compile=None: jit_compile)
-    assert row_sums(transformer, xla) is xla
-
-
 def test_a_basis_is_what_a_checkpoint_of_an_earlier_version_has():
     """With another digest, no run could compare its validations with those before."""
     assert digest("text", 4, 0.6) == "5e9d4a4b1388a1f66a65ccf6c8640feb"

@@ -1,22 +1,18 @@
 """The race: contestants run in their turns alone, clocks count that, and an interrupted race goes on."""
 
 import contextlib
-import pathlib
 import signal
 import sys
 import time
 
 import psutil
 import pytest
-import yaml
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.recipes.race import run, score
 from benchmarks.recipes.race_table import Race, conclusion, table
-from benchmarks.recipes.racing.joeynmt import JoeyNMT
-from benchmarks.recipes.racing.racer import Contestant, Runner, Task
+from benchmarks.recipes.racing.racer import Contestant, Runner
 from benchmarks.recipes.racing.record import Reached, Record, at_marks, first_mark_with
-from keras_transformer.pieces.tokenizer import train_tokenizer
 from tests.support.processes import start_python, wait_until
 
 LOOP = """
@@ -174,14 +170,3 @@ def test_the_table_has_both_scores_at_each_mark_and_when_one_reached_the_other()
     assert conclusion(RACE)[0] == "JoeyNMT 2.3 has 31.00 BLEU after 10 minutes; this project had that after 10 minutes."
     slow = {**RACE, "ours": RACE["ours"]._replace(scores={300.0: 3.0})}
     assert conclusion(slow)[0].endswith("had that not yet.")
-
-
-def test_joeynmt_reads_what_was_meant(tmp_path):
-    """YAML 1.1 reads 1e-09, which JSON writes for a small number, as text."""
-    train_tokenizer(["a b c d e f"] * 9, tmp_path / "tokenizer.model", 267)
-    there = pathlib.Path("/bin/true")  # which, like a Python with JoeyNMT, exits with 0
-    peer = JoeyNMT(tmp_path, Task(tmp_path, tmp_path / "tokenizer.model"), there)
-    *_, path, _ = peer.command()
-    meant = peer.config(tmp_path / "part1", None)
-    assert yaml.safe_load(pathlib.Path(path).read_text(encoding="utf-8")) == meant
-    assert meant["training"]["batch_size"] == 2048 and meant["training"]["batch_type"] == "token"

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from benchmarks.speed import engines as program
 from benchmarks.speed.engines_table import peer_of, table_row
-from benchmarks.speed.shortlist import HEAD, row, translated
+from benchmarks.speed.shortlist import HEAD, row
 from benchmarks.speed.students import ENGINES, MODELS, SOURCE, shortened, table
 from benchmarks.speed.translate_worker import available
 from tests.support.runs import SENTENCES, random_run
@@ -81,13 +81,6 @@ def test_a_ratio_is_how_many_times_less_processor_time_a_sentence_takes():
     cells = row("litert", "one a call", seconds).split("|")[1:-1]
     assert [cell.strip() for cell in cells] == ["litert", "one a call", "12.00", "4.80", "2.50", "1.50", "0.75"]
     assert len(cells) == HEAD.splitlines()[0].count("|") - 1
-
-
-@pytest.mark.parametrize(("batch_size", "calls"), [(1, [["a"], ["b"], ["c"]]), (32, [["a", "b", "c"]])])
-def test_a_turn_translates_every_line_once(batch_size, calls):
-    made = []
-    translated(made.append, ["a", "b", "c"], batch_size)()
-    assert made == calls
 
 
 def test_a_source_has_as_many_tokens_as_it_says_with_its_end():

@@ -1,11 +1,8 @@
 """What a soak takes for a fault, and what its page says."""
 
-import os
-
 import pytest
 
-from benchmarks.speed.soak import add_version
-from benchmarks.speed.soak_questions import contents, verdict
+from benchmarks.speed.soak_questions import verdict
 from benchmarks.speed.soak_table import as_markdown, faults, summary
 
 GOOD = {
@@ -37,37 +34,6 @@ def test_a_fault_is_a_wrong_answer_an_error_another_version_or_another_end(chang
     assert f"Faults: {'; '.join(expected) or 'none'}." in page
 
 
-def test_the_page_tells_latencies_of_each_kind_and_memory_from_a_third_on():
-    numbers = summary(GOOD)
-    assert {kind: answers["count"] for kind, answers in numbers["answers"].items()} == {"gRPC": 1, "plain": 2}
-    page = as_markdown(numbers).splitlines()
-    assert "| memory at the start (MiB) | 100 |" in page
-    assert "| memory from a third on, least to most (MiB) | 200 to 300 |" in page
-    assert "| new versions, and damaged ones | 1, 1 |" in page
-    assert "| connections of clients that died | 7 |" in page
-    assert [part["at"] for part in numbers["over_time"]] == [2.5, 57.5]
-
-
-CONTENT = b"a graph of some bytes"
-
-
-def test_a_version_has_the_files_of_the_first_and_a_damaged_one_half_of_the_graph(tmp_path):
-    """A damaged version leaves the files of the others as they are, although they are links to the same ones."""
-    version = tmp_path / "export" / "1"
-    (version / "variables").mkdir(parents=True)
-    (version / "saved_model.pb").write_bytes(CONTENT)
-    (version / "variables" / "index").write_bytes(b"index")
-    folder = tmp_path / "soak"
-    folder.mkdir()
-    add_version(version, folder, 1)
-    add_version(version, folder, 3, is_bad=True)
-    assert sorted(path.name for path in folder.iterdir()) == ["1", "3"]  # nothing that is half written
-    assert os.path.samefile(folder / "1" / "saved_model.pb", version / "saved_model.pb")
-    assert os.path.samefile(folder / "3" / "variables" / "index", version / "variables" / "index")
-    assert (folder / "3" / "saved_model.pb").read_bytes() == CONTENT[: len(CONTENT) // 2]
-    assert (version / "saved_model.pb").read_bytes() == CONTENT
-
-
 KNOWN = {"translation": ["ein Hund"], "score": [-1.0]}
 
 
@@ -86,20 +52,3 @@ KNOWN = {"translation": ["ein Hund"], "score": [-1.0]}
 )
 def test_an_answer_is_right_if_its_texts_are_equal_and_its_scores_nearly_so(answer, expected):
     assert verdict(answer, KNOWN) == expected
-
-
-def test_scores_of_several_translations_are_compared_one_by_one():
-    known = {"translations": [["a", "b"]], "scores": [[-1.0, -2.0]], "counts": [2]}
-    assert verdict(known, known) == "right"
-    assert verdict(known | {"scores": [[-2.0, -1.0]]}, known) == "wrong"
-    assert verdict(known | {"counts": [1]}, known) == "tie"
-
-
-def test_every_sentence_is_asked_and_every_kind_of_question():
-    sentences = [f"sentence {number}" for number in range(50)]
-    asked = contents(sentences)
-    assert [content["inputs"]["text"] for kind, _, content in asked if kind == "plain"] == [
-        [each] for each in sentences
-    ]
-    assert {kind for kind, *_ in asked} == {"plain", "options", "explain", "paragraphs"}
-    assert {group for kind, group, _ in asked if kind == "options"} >= {"['alignments']", "['target_prefix']"}

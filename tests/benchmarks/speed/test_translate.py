@@ -23,7 +23,6 @@ needs = {
     )
     for name in ("ctranslate2", "transformers")
 }
-RIGHT = ["ein Hund läuft dort", "zwei Katzen"]
 TINY = SMALL.replace(vocab_size=300, encoder_layers=1, decoder_layers=1)
 
 
@@ -79,22 +78,6 @@ def test_the_products_of_a_search_at_base_are_about_370_mflop_per_token():
     config = base.replace(vocab_size=32_000)
     assert search_flops(config, 24, 24, beam_size=4) / 24 == pytest.approx(370e6, rel=0.06)
     assert search_flops(config, 24, 24, beam_size=1) / 24 < 125e6
-
-
-def work(folder, seconds, texts, forced=None):
-    return {
-        "source": ["w1", "w2 w3"],
-        "references": RIGHT,
-        "config": TINY,
-        "forced": forced,
-        "tokenizer": (folder / "run" / "tokenizer.model").read_bytes(),
-        "peak": {"ours": 2**20},
-        "product": {"float32": 1e9, "bfloat16": 2e9},
-        "seconds": seconds,
-        "texts": texts,
-        "settings": {key: {"batch_size": 32} for key in seconds},
-        "tried": {},
-    }
 
 
 def invoke(*arguments):

@@ -1,9 +1,7 @@
 """Series of trainings: what a trial trains and keeps, and what stops it."""
 
-import gzip
 import json
 import pathlib
-import re
 import shutil
 
 import numpy as np
@@ -13,8 +11,8 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.paper import table3
 from benchmarks.recipes import ablation
 from benchmarks.trials import training
-from benchmarks.trials.outcome import KEPT, Trial, machines, mark, read_outcome
-from benchmarks.trials.training import TRANSLATIONS, selected, train_all, trained
+from benchmarks.trials.outcome import Trial, read_outcome
+from benchmarks.trials.training import TRANSLATIONS, train_all, trained
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.runs.run_folder import RunFolder
 from tests.support.commands import assert_one_sentence, invoke
@@ -79,21 +77,6 @@ def test_a_trial_never_reads_the_test_set_and_is_done_once(commands, tmp_path):
     assert [ran[0] for ran in commands] == ["train", "train.evaluate", "train.evaluate"]
 
 
-def test_what_a_trial_came_to_is_kept_without_its_run_folder(commands, tmp_path):
-    """Rows that were trained on another machine are in the table, and are not trained again."""
-    trial = Trial("small", TABLE3_CONFIG)
-    found = trained(trial, tmp_path / "runs", tmp_path / "kept")
-    shutil.rmtree(tmp_path / "runs")
-    assert train_all([trial], "small", tmp_path / "runs", tmp_path / "kept") == {"small": found}
-    assert len(commands) == 2 and not (tmp_path / "runs").exists()
-    assert found.machine and machines([found, found, found._replace(machine="B")]) == f"{found.machine} (a) and B (b)"
-    assert machines([found, found]) == found.machine and mark(found, [found]) == ""
-    for damage in (b"{", gzip.compress(b"{"), gzip.compress(b'{"trial": "small"}')):
-        (tmp_path / "kept" / KEPT).write_bytes(damage)
-        with pytest.raises(BenchmarkError, match=rf"{re.escape(KEPT)} is damaged: .*Restore"):
-            read_outcome(trial, tmp_path / "kept")
-
-
 def test_a_run_with_other_settings_is_not_taken_for_the_trial(commands, tmp_path):
     runs, kept, config = tmp_path / "runs", tmp_path / "kept", with_text(TABLE3_CONFIG, tmp_path)
     old, new = (Trial("small", config, (f"training.steps={steps}",)) for steps in (1000, 2000))
@@ -112,15 +95,6 @@ def test_a_run_with_other_settings_is_not_taken_for_the_trial(commands, tmp_path
     assert trained(same, runs, kept).parameters == 7 and len(commands) == 2  # the same in other words
 
 
-def test_text_that_is_not_of_files_is_refused_before_anything_is_trained(commands, tmp_path):
-    trials = [Trial("small", TABLE3_CONFIG), Trial("numbers", write_config(tmp_path))]
-    with pytest.raises(BenchmarkError, match=r"data\.source = 'numbers'.*\"files\""):
-        train_all(trials, None, tmp_path / "runs", tmp_path / "kept")
-    with pytest.raises(ConfigError, match="no key training.no_such"):
-        train_all([trials[0], Trial("wrong", TABLE3_CONFIG, ("training.no_such=1",))], None, tmp_path, tmp_path)
-    assert not commands
-
-
 def test_what_training_would_refuse_is_refused_before_the_first_trial(commands, tmp_path):
     """And not after hours of the trials before it."""
     config = with_text(TABLE3_CONFIG, tmp_path)
@@ -134,13 +108,6 @@ def test_what_training_would_refuse_is_refused_before_the_first_trial(commands, 
         with pytest.raises(error):
             train_all([Trial("whole", config), trial], None, tmp_path / "runs", tmp_path / "kept")
         assert commands == []
-
-
-def test_only_takes_the_trials_that_it_names():
-    trials = [Trial("a", pathlib.Path()), Trial("b", pathlib.Path())]
-    assert selected(trials, None) == trials and selected(trials, "b") == trials[1:]
-    with pytest.raises(BenchmarkError, match=r"'c'.*a, b"):
-        selected(trials, "a,c")
 
 
 def of_selection(tmp_path):

@@ -1,0 +1,284 @@
+"""The road of a line, whatever searches: protect, search, restore, check.
+
+Translator, LiteTranslator, exports, the server, its client and the workers of Spark are Engines: they search, and say
+what a line may ask of them. All else is here. It needs neither TensorFlow nor Keras, as some of them have neither.
+"""
+
+import abc
+import dataclasses
+import functools
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.pieces.batching import list_of_lines
+from keras_transformer.pieces.normalization import is_blank
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.text.documents import Document, DocumentTranslator
+from keras_transformer.text.placeholders import OPENING
+from keras_transformer.text.placing import Alignment
+from keras_transformer.text.protected import ProtectedLine
+from keras_transformer.text.required import check_not_forbidden, is_missing
+from keras_transformer.text.spans import LEFT, MARK, Protection
+
+log = logging.getLogger("keras_transformer")
+
+# What a line may ask for, by the names that requests have for it; an engine may take options of a search too
+PREFIX, REQUIRED, FORBIDDEN = "target_prefix", "required", "forbidden"
+PROTECT, KEEP, GLOSSARY = "protect", "keep", "glossary"
+FORBIDDEN_FLAGS = "flags of forbidden"
+MOST_NAMED = 3  # in a refusal
+SPANS = frozenset({PROTECT, KEEP, GLOSSARY})  # what the road itself does: every engine takes them
+
+
+class Ask(NamedTuple):
+    """What a line asks of its translation: a text with which it begins, phrases that it has, and a Protection."""
+
+    prefix: str = ""
+    required: tuple[str, ...] = ()
+    protection: Protection = Protection()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What of the abilities of an engine it needs."""
+        asked = {
+            PREFIX: self.prefix,
+            REQUIRED: self.required,
+            FORBIDDEN: self.protection.forbidden.terms,
+            FORBIDDEN_FLAGS: any(term.flags for term in self.protection.forbidden.terms),
+            PROTECT: self.protection.kinds or self.protection.has_marks,
+            GLOSSARY: self.protection.glossary.terms,
+        }
+        return frozenset(name for name, value in asked.items() if value)
+
+    def without_marks(self) -> "Ask":
+        """Return what a line asks for that has no signs of text/marks.py."""
+        if not self.protection.has_marks:
+            return self
+        return self._replace(protection=dataclasses.replace(self.protection, has_marks=False))
+
+
+NOTHING = Ask()
+
+
+class Candidates(NamedTuple):
+    """What a search finds for a line: its translations, best first.
+
+    alignments: of each translation, if the search tells them. truncated: whether the line is longer than the engine
+    reads; None if it does not tell.
+    """
+
+    translations: Sequence[Translation]
+    alignments: Sequence[Alignment] = ()
+    truncated: bool | None = None
+
+
+class Engine(abc.ABC):
+    """What searches for translations of lines.
+
+    name: of it, at the beginning of a sentence. abilities: names of what a line may ask of it, among them those above.
+    placeholders: how many of them its model knows (text/placeholders.py). aligns: whether it aligns words; if not,
+    placeholders stand for terms too. beam_size: the most candidates of a line.
+    """
+
+    name = "This engine"
+    abilities = SPANS
+    placeholders = 0
+    aligns = True
+    beam_size = 1
+
+    @abc.abstractmethod
+    def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
+        """Return the candidates of each line, at least one; the first line has this number in warnings.
+
+        Of what is asked, it sees to what must begin a translation, be in it, and not be in it.
+        """
+
+    def align(self, pairs: Sequence[tuple[str, Translation]]) -> Sequence[Alignment]:
+        """Return the alignment of each line with a translation of it, if the candidates come without; () for none."""
+        return [()] * len(pairs)
+
+    def with_options(self, options: Mapping[str, Any]) -> Self:
+        """Return an engine that searches with these options. Raises ConfigError if one is not among its abilities."""
+        refuse_beyond(self, options)
+        return self
+
+    def check_prefix(self, text: str) -> None:
+        """Raises InputError if it is known before the search that no translation can begin with a text."""
+        return
+
+    @abc.abstractmethod
+    def are_too_long(self, lines: list[str]) -> Sequence[bool]:
+        """Return of each line whether it is longer than the engine reads."""
+
+    def translate(
+        self,
+        lines: Iterable[str],
+        first_line: int = 1,
+        prefixes: Iterable[str] | None = None,
+        protect: Protection | str = "",
+        required: Iterable[Iterable[str]] | None = None,
+    ) -> list[Translation]:
+        """Return the best translation of each line, in the order of the lines.
+
+        `first_line` is the number of the first line in warnings, for lines that are part of a longer text. `prefixes`
+        are the texts with which the translations must begin, one per line; "" for none. `protect` is what must come
+        through: a Protection, or kinds of spans such as "urls,numbers"; what does not is in `unplaced`. `required`
+        are the phrases that the translations must have, a list per line; one that does not fit is in `unplaced` too.
+
+        Raises ConfigError for what is not among its abilities, if there is not one prefix, or list, per line, and for
+        an unknown kind; and InputError for a prefix or phrases that no translation can have.
+        """
+        return [best for best, *_ in self.translate_n_best(lines, first_line, prefixes, protect, required)]
+
+    def translate_n_best(
+        self,
+        lines: Iterable[str],
+        first_line: int = 1,
+        prefixes: Iterable[str] | None = None,
+        protect: Protection | str = "",
+        required: Iterable[Iterable[str]] | None = None,
+    ) -> list[list[Translation]]:
+        """Return up to `n_best` different translations of each line, best first: see `translate`.
+
+        Raises UserError if a line has none, since the model's probabilities are NaN.
+        """
+        lines = list_of_lines(lines)
+        asks = asks_of(len(lines), prefixes, Protection.of(protect), required)
+        return [list(found.translations) for found in translate(self, lines, asks, first_line)]
+
+    def translate_document(
+        self, text: str, language: str = "en", protect: Protection | str = "", prefix: str = ""
+    ) -> Document:
+        """Return the translation of a text of many sentences, with its own spaces, line breaks and empty lines.
+
+        `language` is the code of the text's language, such as "de", by which its sentences are found; `protect` as for
+        `translate`; `prefix` begins the translation of the first sentence. A sentence that is longer than the model
+        takes is translated in parts. Raises UserError if the package sentencex is not installed.
+        """
+        of_sentences = functools.partial(self.translate, protect=protect)
+        return DocumentTranslator(of_sentences, language, self.are_too_long).document(text, prefix)
+
+
+def refusal(name: str, asked: Iterable[str], abilities: Iterable[str]) -> str | None:
+    """Return the sentence that refuses what somebody is not able to do; None if that is nothing."""
+    unable = sorted(set(asked) - set(abilities))
+    if not unable:
+        return None
+    able = ", ".join(sorted(abilities)) or "lines alone"
+    return f"{name} does not take {', '.join(unable[:MOST_NAMED])}; it takes {able}."
+
+
+def refuse_beyond(engine: Engine, asked: Iterable[str]) -> None:
+    """Raises ConfigError if something that is asked is not among the abilities of an engine."""
+    if (names := set(asked)) and (sentence := refusal(engine.name, names, engine.abilities)):
+        raise ConfigError(sentence)
+
+
+def asks_of(
+    lines: int,
+    prefixes: Iterable[str] | None = None,
+    protection: Protection = NOTHING.protection,
+    required: Iterable[Iterable[str]] | None = None,
+) -> list[Ask]:
+    """Return what each line asks for. Raises ConfigError if there is not one prefix, or list of phrases, per line."""
+    begins = [""] * lines if prefixes is None else list_of_lines(prefixes, "Prefix")
+    if len(begins) != lines:
+        raise ConfigError(f"There are {len(begins)} prefixes for {lines} lines: give one per line.")
+    phrases = [()] * lines if required is None else list(map(phrases_of, required))
+    if len(phrases) != lines:
+        raise ConfigError(
+            f"There are phrases for {len(phrases)} lines, and {lines} lines: give a list of phrases per line."
+        )
+    return [Ask(*of_line, protection) for of_line in zip(begins, phrases, strict=True)]
+
+
+def phrases_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the different phrases of a line, without blank ones. Raises ConfigError if they are one text."""
+    if isinstance(texts, str):
+        raise ConfigError(f"The phrases of a line are the text {texts[:60]!r}: give a list of texts per line.")
+    return tuple(dict.fromkeys(text.strip() for text in list_of_lines(texts, "Phrase") if not is_blank(text)))
+
+
+def translate(
+    engine: Engine, lines: Sequence[str], asks: Sequence[Ask], first_line: int | None = 1
+) -> list[Candidates]:
+    """Return the candidates of lines, with every protected span, and with what they lack among their `unplaced`.
+
+    first_line: the number of the first one in warnings, which the best translations cause; None: of no line.
+
+    Lines without spans are translated as they are. The engine gets the lines without tags, with placeholders as far as
+    its model knows them, and "" for a line in which nothing is to be translated. Raises ConfigError for what is not
+    among its abilities, and InputError if a phrase must come and must not.
+    """
+    if not lines:
+        return []
+    if not any(LEFT in line for line in lines):
+        plain = {ask: ask.without_marks() for ask in dict.fromkeys(asks)}
+        asks = [plain[ask] for ask in asks]
+    asked: set[str] = set()
+    for ask in dict.fromkeys(asks):
+        asked |= ask.names
+        check_not_forbidden(ask.required, ask.protection.forbidden)
+    refuse_beyond(engine, asked)
+    are_hidden = bool(asked & SPANS) or any(OPENING in line for line in lines)
+    if not asked and not are_hidden:
+        return engine.search(list(lines), asks, first_line or 1)
+    placeholders, hides_terms = (engine.placeholders, not engine.aligns) if are_hidden else (0, False)  # may take time
+    hidden = [
+        ProtectedLine.of(line, ask.protection, placeholders, hides_terms) for line, ask in zip(lines, asks, strict=True)
+    ]
+    texts = [of_line.searched for of_line in hidden]
+    found = engine.search(texts, asks, first_line or 1)
+    alignments = alignments_of(engine, hidden, texts, found)
+    results = []
+    for number, (line, ask, candidates) in enumerate(zip(hidden, asks, found, strict=True)):
+        translations = []
+        for rank, translation in enumerate(candidates.translations):
+            text, spans = line.through(translation.text, alignments.get((number, rank)), ask.required)
+            missing = tuple(phrase for phrase in ask.required if is_missing(phrase, text))
+            translations.append(translation._replace(text=text, unplaced=spans + missing))
+            if rank == 0 and first_line is not None:
+                warn(first_line + number, spans, missing)
+        if first_line is not None and any(ask.protection.forbidden.found(each.text) for each in translations):
+            log.warning("line %d: its translation has a phrase that is forbidden", first_line + number)
+        results.append(candidates._replace(translations=translations))
+    return results
+
+
+def alignments_of(
+    engine: Engine, hidden: Sequence[ProtectedLine], texts: Sequence[str], found: Sequence[Candidates]
+) -> dict[tuple[int, int], Alignment]:
+    """Return the alignment of each translation that needs one, by the number of its line and its rank."""
+    waiting = [
+        (number, rank)
+        for number, (line, candidates) in enumerate(zip(hidden, found, strict=True))
+        for rank, translation in enumerate(candidates.translations)
+        if line.needs_alignment(translation.text)
+    ]
+    known = {(n, rank): found[n].alignments[rank] for n, rank in waiting if found[n].alignments}
+    unknown = [place for place in waiting if place not in known]
+    pairs = [(texts[number], found[number].translations[rank]) for number, rank in unknown]
+    known |= dict(zip(unknown, engine.align(pairs) if pairs else [], strict=True))
+    if any(not alignment and MARK.search(hidden[number].line) for (number, _), alignment in known.items()):
+        warn_of_proportion()
+    return known
+
+
+def warn(number: int, spans: Sequence[str], missing: Sequence[str]) -> None:
+    """Log what the best translation of a line lacks."""
+    if spans:
+        log.warning(
+            "line %d: %s has no place in its translation, since the model does not align words",
+            number,
+            ", ".join(spans),
+        )
+    if missing:
+        log.warning("line %d: %s did not fit into its translation", number, ", ".join(missing))
+
+
+@functools.cache
+def warn_of_proportion() -> None:
+    """Warn, once in a process, that tags of a file are not placed by words."""
+    log.warning("tags inside of sentences keep their place in proportion, since the model does not align words")

@@ -1,0 +1,119 @@
+"""The road of a line, with an engine that writes in capitals: what is asked for comes, is named, or is refused."""
+
+import pytest
+
+from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.text.glossary import Glossary, Term
+from keras_transformer.text.road import SPANS, Ask, asks_of, refusal, translate
+from keras_transformer.text.spans import KINDS, Protection
+from tests.support.engines import Writer, diagonal
+
+EVERYTHING = Protection(KINDS, Glossary([Term("dog", "Köter")]))
+FOX = Glossary([Term("fox", "-")])
+
+
+def test_only_lines_with_spans_are_changed_and_a_line_of_spans_alone_is_not_translated(caplog):
+    engine = Writer(str.upper)
+    lines = ["no  span", "<b>https://x.org</b> {0}", "see {x}"]
+    results = engine.translate(lines, first_line=5, protect=EVERYTHING)
+    assert engine.asked == ["no  span", "", "see {x}"]
+    assert [best.text for best in results] == ["NO  SPAN", lines[1], "SEE {X}"]
+    assert results[2].unplaced == ("{x}",)
+    assert "line 7: {x} has no place in its translation" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("required", "text"),
+    [
+        ((), "{x} IS HERE"),
+        (("NAME",), "NAME {x} IS HERE"),
+        (("nAME",), "NAME {x} IS HERE"),  # at the beginning a capital letter counts as a small one
+        (("NAME IS",), "NAME IS {x} HERE"),
+        (("NAME IS", "IS HERE"), "NAME IS HERE {x}"),
+        (("AM",), "{x} IS HERE"),
+    ],
+)
+def test_no_span_replaces_a_phrase_that_must_come(required, text):
+    engine = Writer(lambda line: line.upper().replace("{X}", "NAME"), diagonal)
+    results = engine.translate(["{x} is here", "is {x}"], protect=EVERYTHING, required=[required, []])
+    assert [best.text for best in results] == [text, "IS {x}"]
+
+
+def test_each_line_may_ask_for_its_own():
+    asks = [Ask(protection=Protection(glossary=Glossary([Term("dog", word)]))) for word in ("Hund", "Köter")]
+    found = translate(Writer(str.upper, diagonal), ["a dog"] * 2, asks)
+    assert [best.text for [best], *_ in found] == ["A Hund", "A Köter"]
+
+
+def test_placeholders_of_the_model_hide_spans_and_terms_if_it_does_not_align():
+    def hidden(**traits):
+        engine = Writer(str.upper, diagonal, **traits)
+        [best] = engine.translate(["see {x}, a dog"], protect=EVERYTHING)
+        return engine.asked, best.text
+
+    assert hidden() == (["see {x}, a dog"], "SEE {x}, A Köter")
+    assert hidden(placeholders=2) == (["see \u27e61\u27e7, a dog"], "SEE {x}, A Köter")
+    assert hidden(placeholders=2, aligns=False) == (["see \u27e61\u27e7, a \u27e62\u27e7"], "SEE {x}, A Köter")
+
+
+def test_what_is_missing_or_came_all_the_same_is_named_and_logged(caplog):
+    protection = Protection(glossary=Glossary([Term("dog", "Fox")]), forbidden=FOX)
+    results = Writer(str.upper, diagonal).translate(
+        ["a dog runs", "a cat"], 3, protect=protection, required=[["dog", "RUNS"], ["hen", " "]]
+    )
+    assert [best.unplaced for best in results] == [("dog",), ("hen",)]
+    assert caplog.messages == [
+        "line 3: dog did not fit into its translation",
+        "line 3: its translation has a phrase that is forbidden",
+        "line 4: hen did not fit into its translation",
+    ]
+    caplog.clear()
+    translate(Writer(str.upper), ["a"], [Ask(required=("hen",))], first_line=None)
+    assert not caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"prefixes": ["A"]}, "This writer does not take target_prefix; it takes glossary, keep, protect."),
+        ({"required": [["A"]]}, "This writer does not take required; it takes glossary, keep, protect."),
+        ({"protect": Protection(forbidden=FOX)}, "This writer does not take forbidden; it takes glossary, keep, pro"),
+    ],
+)
+def test_what_an_engine_is_not_able_to_do_is_refused_by_one_sentence(asked, sentence):
+    able, unable = Writer(str.upper), Writer(str.upper, abilities=SPANS)
+    assert able.translate(["a"], **asked)[0].text == "A"
+    with pytest.raises(ConfigError, match=sentence):
+        unable.translate(["a"], **asked)
+    with pytest.raises(ConfigError, match="This writer does not take beam_size; it takes"):
+        able.with_options({"beam_size": 2})
+    assert refusal("It", [], []) is None and refusal("It", ["a"], []) == "It does not take a; it takes lines alone."
+
+
+@pytest.mark.parametrize(
+    ("error", "asked", "sentence"),
+    [
+        (ConfigError, {"prefixes": ["a"] * 2}, "There are 2 prefixes for 1 lines: give one per line."),
+        (ConfigError, {"required": ["fox"]}, "The phrases of a line are the text 'fox': give a list of texts per line"),
+        (ConfigError, {"required": []}, "There are phrases for 0 lines, and 1 lines: give a list of phrases per line."),
+        (
+            InputError,
+            {"required": [["Fox"]], "protect": Protection(forbidden=FOX)},
+            "The phrase 'Fox' must come, and 'Fox' must not: keep one.",
+        ),
+    ],
+)
+def test_what_contradicts_itself_is_one_sentence(error, asked, sentence):
+    with pytest.raises(error, match=sentence):
+        Writer(str.upper).translate(["a"], **asked)
+
+
+def test_blank_phrases_are_none_and_the_same_one_counts_once():
+    assert asks_of(1, required=[["a ", " ", "a", "\u200b"]]) == asks_of(1, required=[["a"]])
+
+
+def test_a_text_is_translated_by_its_sentences():
+    engine = Writer(str.upper)
+    assert engine.translate_document("One  dog. See {x}.\n\nTwo.", protect="placeholders").text == (
+        "ONE  DOG. SEE {X}.\n\nTWO."
+    )
