@@ -20,18 +20,14 @@ class SearchPlan:
     positions: of static shapes, search in loops with room for so many positions, rising, the last one at most as many
     as the longest output has. Every score of a sentence whose search has not ended by then is UNFINISHED. With a
     shortlist, a sentence then has `usual_columns`, and every score of one that needs more is UNFINISHED.
-    static_shapes: no shape changes from step to step, as XLA and JAX need it. None means True on the JAX backend alone.
+    static_shapes: no shape changes from step to step, as XLA and JAX need it: by default on the JAX backend alone.
     """
 
     options: SearchOptions = SearchOptions()
     rules: Rules = Rules()
     shortlist: ShortlistTable | None = None
     positions: Sequence[int] = ()
-    static_shapes: bool | None = None
-
-    def __post_init__(self):
-        if self.static_shapes is None:
-            object.__setattr__(self, "static_shapes", keras.backend.backend() == "jax")
+    static_shapes: bool = dataclasses.field(default_factory=lambda: keras.backend.backend() == "jax")
 
     def replace(self, **changes) -> "SearchPlan":
         return dataclasses.replace(self, **changes)

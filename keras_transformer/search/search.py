@@ -47,7 +47,8 @@ def search_with_phrases(decoder: Decoder, source_ids, plan: SearchPlan) -> WithP
     if required is None:
         return WithPhrases.of(find(source_ids, plan))
     tokens = ops.shape(source_ids)[1]
-    length = larger(tokens + plan.options.extra_length, forced_tokens_in(plan.rules, tokens)[1] + 1)
+    _, longest = forced_tokens_in(plan.rules, tokens) or (0, 0)
+    length = larger(tokens + plan.options.extra_length, longest + 1)
     return search_with_fallback(find, source_ids, plan, required, length)
 
 

@@ -37,9 +37,10 @@ class Asked(NamedTuple):
     phrases: Phrases = ()
 
 
+Shapes = dict[str, tuple[int | None, ...]]
 # The rules that lines ask for, and their arrays: of a beginning and sequences, and of phrases
-BEGINNING = {"prefixes": (None, None), "endings": (None, None, None), "forbidden": (None, None, None)}
-PHRASES = {"required": (None, None, None, None), "word_edges": (2, None)}
+BEGINNING: Shapes = {"prefixes": (None, None), "endings": (None, None, None), "forbidden": (None, None, None)}
+PHRASES: Shapes = {"required": (None, None, None, None), "word_edges": (2, None)}
 
 
 class CompiledSearch:
@@ -51,7 +52,7 @@ class CompiledSearch:
     def __init__(self, how: SearchHow, word_edges: Callable[[], np.ndarray]):
         self._word_edges = word_edges
 
-        def compiled(shapes: dict[str, tuple]) -> Callable:
+        def compiled(shapes: Shapes) -> Callable:
             # A partial and not a lambda: TensorFlow counts the tracings of all functions that share their code, and
             # warns of those that several Translators need
             arrays = {

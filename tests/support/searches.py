@@ -44,6 +44,7 @@ def arrays_of(rules):
 
 
 def plan_of(options=None, rules=None, **how):
+    how = {name: value for name, value in how.items() if value is not None}
     return SearchPlan(options or SearchOptions(), rules_by_name(rules), **how)
 
 

@@ -10,7 +10,9 @@ from keras_transformer.search.state import BeamState
 
 
 class MinLengths(NamedTuple("MinLengths", [("min_lengths", Any)]), Rule):  # int32 (B,)
-    looks_at = 1  # EOS
+    @property
+    def looks_at(self) -> int:
+        return 1  # EOS
 
     def may_come(self, state: BeamState, tokens) -> Any:
         is_too_early = of_hypotheses(state.position + 1 < self.min_lengths, state.log_probs.shape[1])

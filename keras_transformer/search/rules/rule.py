@@ -1,7 +1,7 @@
 """What a rule of a search can do. Its methods are the places at which a search asks every rule."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from keras import ops
 
@@ -17,18 +17,26 @@ class Rule:
     nothing there.
     """
 
-    _fields: ClassVar[tuple[str, ...]]
     forces = False  # whether `forced` returns tokens
-    looks_at = 0  # how many more of the best tokens of a hypothesis `best_by_logits` must look at
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        kind: Any = cls  # a named tuple
+        return kind._fields
 
     @classmethod
     def of(cls, arrays: dict[str, Any]) -> Self:
         """Return the rule from arrays by name."""
-        return cls(*(arrays[name] for name in cls._fields))
+        return cls(*(arrays[name] for name in cls.names()))
+
+    @property
+    def looks_at(self) -> int:
+        """How many more of the best tokens of a hypothesis `best_by_logits` must look at."""
+        return 0
 
     def of_rows(self, rows) -> Self:
         """Return the rule of some sentences: rows int32 (any number,)."""
-        return type(self)(*(rows_at(leaf, rows) for leaf in self))
+        return type(self)(*(rows_at(getattr(self, name), rows) for name in self.names()))
 
     def of_sources(self, source_ids) -> Self:
         """Return the rule for a search of these sources, int (B, S)."""

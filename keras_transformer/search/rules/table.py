@@ -52,7 +52,7 @@ class Rules(NamedTuple):
     def of(cls, arrays: Mapping[str, Any]) -> "Rules":
         """Return rules from arrays by name: those of `numbers`, and of the fields of KINDS."""
         numbers = {name: arrays[name] for name in (LIMITS, *OF_SEARCH) if name in arrays}
-        return cls(numbers, tuple(kind.of(dict(arrays)) for kind in KINDS if kind._fields[0] in arrays))
+        return cls(numbers, tuple(kind.of(dict(arrays)) for kind in KINDS if kind.names()[0] in arrays))
 
     @property
     def limits(self):
