@@ -18,7 +18,7 @@ from keras_transformer.parsing.linear import is_closing, is_leaf, is_opening
 from keras_transformer.pieces.normalization import SPACE
 from keras_transformer.search.options import ON, SearchOptions
 from keras_transformer.search.scores import NEVER
-from keras_transformer.search.state import select_hypotheses
+from keras_transformer.search.state import PerSentence
 
 DEEPEST = 100  # brackets that may be open at once; the deepest tree of the Penn Treebank's sample has 32
 
@@ -50,36 +50,15 @@ def check_pieces(pieces: Sequence[str]) -> None:
 
 
 class TreeState(NamedTuple):
-    """The state of the inner decoder, and the tree so far of each of K hypotheses. Every leaf begins with B."""
+    """The state of the inner decoder, and the tree so far of each of K hypotheses."""
 
     decoder: Any
-    words: Any  # int32 (B,): of the sentence
-    room: Any  # int32 (B,): tokens of the longest output, EOS included
+    words: PerSentence  # of int32 (B,)
+    room: PerSentence  # of int32 (B,): tokens of the longest output, EOS included
     leaves: Any  # int32 (B, K)
     depth: Any  # int32 (B, K): brackets that are open
     labels: Any  # int32 (B, K, DEEPEST): their labels, the outermost first
     is_empty: Any  # bool (B, K): True if the last symbol opened a bracket
-
-    def of_parents(self, parents) -> "TreeState":
-        """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
-        leaves, depth, is_empty = (
-            ops.take_along_axis(leaf, parents, axis=1) for leaf in (self.leaves, self.depth, self.is_empty)
-        )
-        labels = select_hypotheses(self.labels, parents)
-        decoder = self.decoder.of_parents(parents)
-        return self._replace(decoder=decoder, leaves=leaves, depth=depth, labels=labels, is_empty=is_empty)
-
-    def of_sentences(self, rows) -> "TreeState":
-        """Return the state of some sentences alone: rows int32 (any number,)."""
-        return TreeState(self.decoder.of_sentences(rows), *(ops.take(leaf, rows, axis=0) for leaf in self[1:]))
-
-    def longer(self, positions: int) -> "TreeState":
-        """Return the state with room for `positions` more positions, for a search of static shapes."""
-        return self._replace(decoder=self.decoder.longer(positions))
-
-    def log_coverage(self):
-        """Return the coverage of the source by each hypothesis: float32 (B, K)."""
-        return self.decoder.log_coverage()
 
 
 class TreeDecoder:
@@ -123,7 +102,7 @@ class TreeDecoder:
         nothing = ops.zeros((ops.shape(source_ids)[0], hypotheses), dtype="int32")
         labels = ops.zeros((ops.shape(source_ids)[0], hypotheses, DEEPEST), dtype="int32")
         decoder = self.decoder.start(source_ids, hypotheses, counts_attention)
-        return TreeState(decoder, words, room, nothing, nothing, labels, nothing > 0)
+        return TreeState(decoder, PerSentence(words), PerSentence(room), nothing, nothing, labels, nothing > 0)
 
     def step(self, weights: Any, state: TreeState, tokens, position, has_room: bool = False):
         """Feed one token per hypothesis: tokens int (B, K) at `position` int (). Return logits and the new state.
@@ -156,7 +135,7 @@ class TreeDecoder:
 
         A bracket may open only if all words, all closing brackets and EOS still fit behind it.
         """
-        words, room = ops.expand_dims(state.words, 1), ops.expand_dims(state.room, 1)
+        words, room = (ops.expand_dims(each.shared, 1) for each in (state.words, state.room))
         left = words - state.leaves  # (B, K)
         is_begun, is_inside = state.leaves + state.depth > 0, state.depth > 0
         fits = length + left + state.depth + 2 <= room

@@ -10,44 +10,16 @@ from keras_transformer.masks import segment_mask
 from keras_transformer.model import target_layers
 from keras_transformer.recurrent.decoder import Memory, RecurrentState, in_a_row, in_layers
 from keras_transformer.recurrent.model import RecurrentModel, encoder
-from keras_transformer.search.scores import log_coverage
-from keras_transformer.search.state import select_hypotheses
+from keras_transformer.search.state import AttendedSource, PerSentence
 
 
 class RecurrentDecoderState(NamedTuple):
-    """What the decoder remembers of K hypotheses per sentence: a few vectors each. Every leaf begins with B."""
+    """What the decoder remembers of K hypotheses per sentence: a few vectors each."""
 
     parts: Any  # per part of the state of each layer, (B, K, d_model)
     read: Any  # (B, K, d_model): the attentional state
-    memory: Memory
-    attended: Any = ()  # as in TransformerState
-
-    def of_parents(self, parents) -> "RecurrentDecoderState":
-        """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
-        parts = tuple(select_hypotheses(part, parents) for part in self.parts)
-        attended = tuple(select_hypotheses(sums, parents) for sums in self.attended)
-        return self._replace(parts=parts, read=select_hypotheses(self.read, parents), attended=attended)
-
-    def of_sentences(self, rows) -> "RecurrentDecoderState":
-        """Return the state of some sentences alone: rows int32 (any number,)."""
-
-        def chosen(leaf):
-            return ops.take(leaf, rows, axis=0)
-
-        return RecurrentDecoderState(
-            tuple(map(chosen, self.parts)),
-            chosen(self.read),
-            Memory(*map(chosen, self.memory)),
-            tuple(map(chosen, self.attended)),
-        )
-
-    def longer(self, positions: int) -> "RecurrentDecoderState":
-        """Return the state itself: it does not grow with the number of positions."""
-        return self
-
-    def log_coverage(self):
-        """Return the coverage of the source by each hypothesis: float32 (B, K)."""
-        return log_coverage(self.attended[0], self.memory.mask)
+    memory: PerSentence  # of Memory
+    attended: AttendedSource | tuple[()] = ()  # nothing if no score needs it
 
 
 class RecurrentIncrementalDecoder:
@@ -75,8 +47,11 @@ class RecurrentIncrementalDecoder:
         memory = Memory(self.decoder.keys(values), values, segment_mask(first_position, segments))
         parts = tuple(ops.tile(ops.reshape(part, (-1, 1, part.shape[-1])), (1, hypotheses, 1)) for part in parts)
         sentences, length = ops.shape(source_ids)
-        attended = (ops.zeros((sentences, hypotheses, length)),) if counts_attention else ()
-        return RecurrentDecoderState(parts, ops.zeros_like(parts[0]), memory, attended)
+        state = RecurrentDecoderState(parts, ops.zeros_like(parts[0]), PerSentence(memory))
+        if not counts_attention:
+            return state
+        sums = ops.zeros((sentences, hypotheses, length))
+        return state._replace(attended=AttendedSource(sums, PerSentence(memory.mask)))
 
     def step(self, weights, state: RecurrentDecoderState, tokens, position, has_room: bool = False):
         """Feed one token per hypothesis: tokens int (B, K). Return logits and the new state.
@@ -92,10 +67,12 @@ class RecurrentIncrementalDecoder:
         rows = [ops.reshape(part, (-1, width)) for part in (*state.parts, state.read)]
         layers = in_layers(rows[:-1], cell.parts)
         projected = cell.project(self.embedding(ops.reshape(tokens, (-1,))))
-        after = self.decoder.step(RecurrentState(layers, rows[-1], None), projected, state.memory)
+        after = self.decoder.step(RecurrentState(layers, rows[-1], None), projected, state.memory.shared)
         logits = ops.cast(logits_by(weights, after.read), "float32")
         parts = tuple(map(of_hypotheses, in_a_row(after.layers)))
-        attended = tuple(
-            sums + ops.cast(ops.reshape(after.distribution, ops.shape(sums)), sums.dtype) for sums in state.attended
-        )
-        return logits, state._replace(parts=parts, read=of_hypotheses(after.read), attended=attended)
+        state = state._replace(parts=parts, read=of_hypotheses(after.read))
+        if not isinstance(state.attended, AttendedSource):
+            return logits, state
+        sums = state.attended.sums
+        sums = sums + ops.cast(ops.reshape(after.distribution, ops.shape(sums)), sums.dtype)
+        return logits, state._replace(attended=state.attended._replace(sums=sums))

@@ -17,12 +17,16 @@ from keras_transformer.search.state import (
     Candidates,
     DecoderState,
     Hypotheses,
+    coverage_of,
+    gather_hypotheses,
+    gather_sentences,
     is_searching,
-    select_hypotheses,
+    with_room,
 )
 
 ROOM = 8  # positions that a search of static shapes makes room for at first
 STRETCH = 4  # steps after which a search of other shapes looks for sentences that have ended
+LONGER_THAN_ANY = 10**9  # more steps than any search takes
 
 
 def beam_search(step: Callable, decoder: DecoderState, rules: Rules, max_length, plan: SearchPlan) -> Hypotheses:
@@ -102,7 +106,7 @@ def search_in_rooms(advance: Callable, state: BeamState, max_length: int) -> Hyp
 def searched_in_room(advance: Callable, state: BeamState, room: int) -> BeamState:
     """Return the state with room for `room` positions, after as many steps, or after the last search has ended."""
     positions = room - state.ids.shape[2]
-    state = longer(state, positions)._replace(decoder=state.decoder.longer(positions))
+    state = longer(state, positions)._replace(decoder=with_room(state.decoder, positions))
 
     def has_room(*state):
         state = BeamState(*state)
@@ -124,13 +128,14 @@ def search_while_any_is_left(advance: Callable, state: BeamState, max_length) ->
     """Search with shapes that change: a sentence leaves soon after its search has ended."""
     all_rows, state = of_changing_shapes(state)
     results = state.finished  # of all sentences, as long as the longest output so far
+    stretch = ops.where(ops.shape(all_rows)[0] == 1, LONGER_THAN_ANY, STRETCH)  # of one sentence none leaves before it
 
     def is_any_left(rows, results, *state):
         return ops.any(is_searching(BeamState(*state)))
 
     def some_steps(rows, results, *state):
         state = BeamState(*state)
-        last, enough = state.position + STRETCH, ops.shape(rows)[0] * 7 // 8
+        last, enough = state.position + stretch, ops.shape(rows)[0] * 7 // 8
 
         def are_most_left(*state):
             state = BeamState(*state)
@@ -162,11 +167,9 @@ def of_changing_shapes(state: BeamState):
 
 def longer(state: BeamState, positions: int) -> BeamState:
     """Return the state with room for `positions` more tokens."""
-    more = ops.full((*ops.shape(state.log_probs), positions), PAD, dtype="int32")
-    return state._replace(
-        ids=ops.concatenate([state.ids, more], axis=2),
-        finished=state.finished._replace(ids=ops.concatenate([state.finished.ids, more], axis=2)),
-    )
+    room = ((0, 0), (0, 0), (0, positions))
+    finished = state.finished._replace(ids=ops.pad(state.finished.ids, room, constant_values=PAD))
+    return state._replace(ids=ops.pad(state.ids, room, constant_values=PAD), finished=finished)
 
 
 def of_length(ids, length):
@@ -179,20 +182,8 @@ def of_length(ids, length):
 def of_sentences(state: BeamState, rows) -> BeamState:
     """Return the state of the sentences in `rows` alone, int (any number,)."""
 
-    def chosen(leaf):
-        return rows_at(leaf, rows)
-
-    return BeamState(
-        position=state.position,
-        tokens=chosen(state.tokens),
-        ids=chosen(state.ids),
-        log_probs=chosen(state.log_probs),
-        is_cut=chosen(state.is_cut),
-        free=chosen(state.free),
-        rules=state.rules.of_rows(rows),
-        finished=Hypotheses(*map(chosen, state.finished)),
-        decoder=state.decoder.of_sentences(rows),
-    )
+    chosen = gather_sentences(state._replace(position=(), rules=()), rows)
+    return chosen._replace(position=state.position, rules=state.rules.of_rows(rows))
 
 
 def one_step(step: Callable, state: BeamState, plan: SearchPlan) -> BeamState:
@@ -235,7 +226,7 @@ def continued(state: BeamState, candidates: Candidates, is_cut) -> BeamState:
     `is_cut`: which hypotheses their limit ends now, bool (B, K), of `is_cut_now`.
     """
     beam_size, length = state.log_probs.shape[1], ops.shape(state.ids)[2]
-    ids = select_hypotheses(state.ids, candidates.parents)
+    ids = at_columns(state.ids, candidates.parents)
     is_here = ops.arange(length) == state.position  # (T,)
     has_slot = ops.expand_dims(ops.arange(beam_size), 0) < ops.expand_dims(state.free, 1)
     if drawing := state.rules.find(Drawing):  # a hypothesis that draws continues in its own slot
@@ -247,7 +238,7 @@ def continued(state: BeamState, candidates: Candidates, is_cut) -> BeamState:
         ids=ops.where(is_here, ops.expand_dims(candidates.tokens, 2), ids),
         log_probs=ops.where(is_live, candidates.log_probs, NEVER),
         is_cut=at_columns(is_cut, candidates.parents),
-        decoder=state.decoder.of_parents(candidates.parents),
+        decoder=gather_hypotheses(state.decoder, candidates.parents),
     )
 
 
@@ -261,7 +252,7 @@ def without_ended(state: BeamState, alpha, options: SearchOptions) -> BeamState:
     penalty = length_penalty(state.position, alpha, options.length_normalization)
     scores = state.log_probs / ops.reshape(penalty, (-1, 1))
     if options.coverage_penalty:
-        scores += options.coverage_penalty * state.decoder.log_coverage()
+        scores += options.coverage_penalty * coverage_of(state.decoder)
     ended = ops.where(is_end, scores, NEVER)
     scores, chosen = ops.top_k(ops.concatenate([state.finished.scores, ended], axis=1), beam_size)
     chosen = ops.cast(chosen, "int32")
@@ -270,5 +261,5 @@ def without_ended(state: BeamState, alpha, options: SearchOptions) -> BeamState:
     return state._replace(
         log_probs=ops.where(is_end, NEVER, state.log_probs),
         free=state.free - ops.sum(ops.cast(is_end, "int32"), axis=1),
-        finished=Hypotheses(select_hypotheses(ids, chosen), scores, at_columns(is_cut, chosen)),
+        finished=Hypotheses(at_columns(ids, chosen), scores, at_columns(is_cut, chosen)),
     )

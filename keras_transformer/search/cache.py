@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import keras
 from keras import ops
 
 from keras_transformer.config import TransformerConfig
@@ -14,26 +15,29 @@ from keras_transformer.layers.attention import MASKED_SCORE, at_least_float32
 from keras_transformer.layers.blocks import DecoderBlock
 from keras_transformer.layers.gather import rows_at
 from keras_transformer.layers.ssru import SSRUDecoderBlock
-from keras_transformer.search.incremental_attention import (
+from keras_transformer.search.incremental_blocks import (
     Cache,
+    JoinedGate,
     JoinedProjection,
     bias_of_mask,
+    joined_gate,
     joined_projection,
     step_of_self_attention,
+    step_of_ssru,
 )
-from keras_transformer.search.incremental_ssru import JoinedGate, joined_gate, step_of_ssru
-from keras_transformer.search.state import select_hypotheses
+from keras_transformer.search.state import PerSentence, gather_sentences
 
 
 class Entries(NamedTuple):
-    """The past of self-attention. Every leaf begins with B.
+    """The past of self-attention.
 
     Each step of each hypothesis makes one entry: a key and a value per block and head. A search that exchanges its
     hypotheses moves no entries. It only changes which entries belong to the past of which hypothesis.
     """
 
-    caches: tuple[Cache, ...]  # one per block
+    caches: PerSentence  # of a Cache per block
     bias: Any  # float32 (B, K, E): 0 if the entry belongs to the past of the hypothesis, MASKED_SCORE if not
+    own: PerSentence  # of float32 (B, K, K): the bias of the entries of one position, of which each has its own
 
     @classmethod
     def before_all(cls, config: TransformerConfig, sentences: Any, hypotheses: int, dtype: Any) -> "Entries":
@@ -43,7 +47,9 @@ class Entries(NamedTuple):
             return ops.zeros((sentences, config.num_heads, 0, width), dtype)
 
         caches = tuple(Cache(no_entries(config.d_k), no_entries(config.d_v)) for _ in range(config.decoder_layers))
-        return cls(caches, ops.zeros((sentences, hypotheses, 0), "float32"))
+        own = bias_of_mask(ops.expand_dims(ops.eye(hypotheses, dtype="bool"), 0))[:, 0]
+        own = ops.broadcast_to(own, (sentences, hypotheses, hypotheses))
+        return cls(PerSentence(caches), ops.zeros((sentences, hypotheses, 0), "float32"), PerSentence(own))
 
     @staticmethod
     def projection_of(block: DecoderBlock) -> JoinedProjection:
@@ -52,7 +58,7 @@ class Entries(NamedTuple):
 
     def of_blocks(self) -> tuple[Cache, ...]:
         """Return what each block reads."""
-        return self.caches
+        return self.caches.shared
 
     def reader(self, position, has_room: bool) -> tuple["Entries", Callable]:
         """Return this past with one more entry per hypothesis, and the function that computes a block's first sublayer.
@@ -60,9 +66,7 @@ class Entries(NamedTuple):
         The function takes a block, its `projection_of`, states (B * K, d_model) and one of `of_blocks`, and returns new
         states and the cache with E' entries. With `has_room`, the entries of `position` int () take their room.
         """
-        sentences, hypotheses = ops.shape(self.bias)[0], self.bias.shape[1]
-        own = bias_of_mask(ops.expand_dims(ops.eye(hypotheses, dtype="bool"), 0))[:, 0]
-        own = ops.broadcast_to(own, (sentences, hypotheses, hypotheses))
+        own, hypotheses = self.own.shared, self.bias.shape[1]
         if has_room:
             bias = ops.slice_update(self.bias, (0, 0, position * hypotheses), own)
         else:
@@ -73,18 +77,14 @@ class Entries(NamedTuple):
 
     def with_blocks(self, caches: Sequence[Cache]) -> "Entries":
         """Return the same past with what the blocks have made of it."""
-        return self._replace(caches=tuple(caches))
-
-    def of_parents(self, parents) -> "Entries":
-        """See DecoderState."""
-        return self._replace(bias=select_hypotheses(self.bias, parents))
+        return self._replace(caches=PerSentence(tuple(caches)))
 
     def of_sentences(self, rows) -> "Entries":
         """Return the past of some sentences alone, without entries that belong to no past: rows int32 (any number,).
 
         Hypotheses share most of their past, so what is left is little more than one entry per position.
         """
-        sentences, heads, entries, _ = ops.shape(self.caches[0].keys)
+        sentences, heads, entries, _ = ops.shape(self.caches.shared[0].keys)
         bias = rows_at(self.bias, rows)
         is_needed = ops.any(bias == 0, axis=1)  # (rows, E)
         left = ops.max(ops.sum(ops.cast(is_needed, "int32"), axis=1), initial=0)
@@ -98,7 +98,8 @@ class Entries(NamedTuple):
         def needed_of(array):
             return rows_at(ops.reshape(array, (-1, array.shape[3])), head_places)
 
-        return Entries(tuple(Cache(*map(needed_of, cache)) for cache in self.caches), ops.swapaxes(bias, 1, 2))
+        caches = keras.tree.map_structure(needed_of, self.caches)
+        return Entries(caches, ops.swapaxes(bias, 1, 2), gather_sentences(self.own, rows))
 
     def longer(self, positions: int) -> "Entries":
         """Return the past with room for the entries of `positions` more positions, which belong to no past yet."""
@@ -109,7 +110,7 @@ class Entries(NamedTuple):
             return ops.pad(array, ((0, 0), (0, 0), (0, entries), (0, 0)))
 
         bias = ops.pad(self.bias, ((0, 0), (0, 0), (0, entries)), constant_values=MASKED_SCORE)
-        return Entries(tuple(Cache(*map(with_room, cache)) for cache in self.caches), bias)
+        return self._replace(caches=keras.tree.map_structure(with_room, self.caches), bias=bias)
 
 
 def append(entries, new):
@@ -158,20 +159,6 @@ class Averages(NamedTuple):
     def with_blocks(self, averages: Sequence) -> "Averages":
         """Return the averages of all blocks as one past."""
         return Averages(ops.reshape(ops.stack(averages, axis=1), (-1, *self.averages.shape[1:])))
-
-    def of_parents(self, parents) -> "Averages":
-        """See DecoderState."""
-        hypotheses, blocks, d_model = self.averages.shape[1:]
-        of_hypotheses = ops.reshape(self.averages, (-1, hypotheses, blocks * d_model))
-        return Averages(ops.reshape(select_hypotheses(of_hypotheses, parents), (-1, hypotheses, blocks, d_model)))
-
-    def of_sentences(self, rows) -> "Averages":
-        """See DecoderState."""
-        return Averages(rows_at(self.averages, rows))
-
-    def longer(self, positions: int) -> "Averages":
-        """Return the past itself: it does not grow with the number of positions."""
-        return self
 
 
 PASTS: dict[str, type[Entries | Averages]] = {"self_attention": Entries, "ssru": Averages}  # by `decoder_layer`

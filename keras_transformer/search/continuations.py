@@ -1,5 +1,6 @@
 """Which tokens may continue the hypotheses of a sentence, and which of them are best."""
 
+import numpy as np
 from keras import ops
 
 from keras_transformer.ground.tokens import EOS, PAD, SPECIAL
@@ -7,7 +8,7 @@ from keras_transformer.layers.gather import at_columns
 from keras_transformer.search.rules.drawing import Drawing
 from keras_transformer.search.rules.dynamic_beam_allocation import allocated
 from keras_transformer.search.rules.required import Required
-from keras_transformer.search.rules.rule import of_hypotheses
+from keras_transformer.search.rules.rule import of_each
 from keras_transformer.search.rules.siblings import SiblingPenalties
 from keras_transformer.search.rules.table import forced_tokens, log_probs_under
 from keras_transformer.search.scores import NEVER, log_normaliser
@@ -47,18 +48,24 @@ def best_by_logits(state: BeamState, logits) -> Candidates:
     for rule in rules:
         if (may_come := rule.may_come(state, tokens)) is not None:
             is_allowed = ops.logical_and(is_allowed, may_come)
-    forced = of_hypotheses(forced_tokens(state), beam_size)
+
+    def by_sentence(values):  # (B * K, N) -> (B, K, N)
+        return ops.reshape(values, (-1, beam_size, values.shape[1]))
+
+    best_logits, tokens, log_normalisers, is_allowed = map(
+        by_sentence, (best_logits, tokens, log_normalisers, is_allowed)
+    )
+    forced = of_each(forced_tokens(state))
     is_forced = forced != PAD
-    forced_logits = logits[:, EOS : EOS + 1]  # of the limit
+    forced_logits = by_sentence(logits[:, EOS : EOS + 1])  # of the limit
     if any(rule.forces for rule in rules):
-        forced_logits = ops.take_along_axis(logits, forced, axis=1)
-    is_first = ops.expand_dims(ops.arange(per_hypothesis) == 0, 0)
-    is_allowed = ops.where(is_forced, is_first, is_allowed)
+        forced_logits = by_sentence(at_columns(logits, ops.repeat(forced[:, 0], beam_size, axis=0)))
+    is_allowed = ops.where(is_forced, np.arange(per_hypothesis) == 0, is_allowed)
     best_logits = ops.where(is_forced, forced_logits, best_logits)
     tokens = ops.where(is_forced, forced, tokens)
     # What is forbidden must stay below everything allowed, even after a hypothesis of low probability.
     log_probs = ops.where(is_allowed, best_logits - log_normalisers, NEVER)
-    return best_of_siblings(ops.reshape(state.log_probs, (-1, 1)) + log_probs, tokens, state)
+    return best_of_siblings(ops.expand_dims(state.log_probs, 2) + log_probs, tokens, state)
 
 
 def at_most_all(count: int, logits) -> int:
@@ -71,7 +78,8 @@ def best_by_rules(state: BeamState, logits) -> Candidates:
     width = at_most_all(state.log_probs.shape[1], logits)
     log_probs = log_probs_under(state, logits)
     totals = ops.reshape(ops.expand_dims(state.log_probs, 2) + log_probs, (-1, ops.shape(logits)[-1]))
-    candidates = best_of_siblings(*selected(totals, width), state)
+    best, tokens = selected(totals, width)
+    candidates = best_of_siblings(ops.reshape(best, (*ops.shape(state.log_probs), width)), tokens, state)
     if required := state.rules.find(Required):
 
         def with_phrases() -> tuple:
@@ -95,12 +103,12 @@ def best_of_siblings(log_probs, tokens, state: BeamState) -> Candidates:
 
     A sibling penalty decides which are selected and in which order; their log-probabilities are without it.
 
-    Shapes: log_probs of whole hypotheses float32 (B * K, N), best first; tokens int32 (B * K, N).
+    Shapes: log_probs of whole hypotheses float32 (B, K, N), best first; tokens int32 (B, K, N) or (B * K, N).
     """
-    beam_size, siblings = state.log_probs.shape[1], tokens.shape[1]
+    _, beam_size, siblings = log_probs.shape
     per_sentence = (-1, beam_size * siblings)
     penalties = state.rules.find(SiblingPenalties)
-    ranked = penalties.ranked(log_probs, beam_size) if penalties else log_probs
+    ranked = penalties.ranked(log_probs) if penalties else log_probs
     best, chosen = selected(ops.reshape(ranked, per_sentence), beam_size)  # (B, K)
     log_probs = at_columns(ops.reshape(log_probs, per_sentence), chosen) if penalties else best
     return Candidates(log_probs, chosen // siblings, at_columns(ops.reshape(tokens, per_sentence), chosen))

@@ -7,25 +7,9 @@ from keras import ops
 
 
 class EnsembleState(NamedTuple):
-    """The state of each member. Every leaf begins with B."""
+    """The state of each member."""
 
     members: tuple[Any, ...]  # one DecoderState per decoder
-
-    def of_parents(self, parents) -> "EnsembleState":
-        """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
-        return EnsembleState(tuple(member.of_parents(parents) for member in self.members))
-
-    def of_sentences(self, rows) -> "EnsembleState":
-        """Return the state of some sentences alone: rows int32 (any number,)."""
-        return EnsembleState(tuple(member.of_sentences(rows) for member in self.members))
-
-    def longer(self, positions: int) -> "EnsembleState":
-        """Return the state with room for `positions` more positions, for a search of static shapes."""
-        return EnsembleState(tuple(member.longer(positions) for member in self.members))
-
-    def log_coverage(self):
-        """Return the mean coverage of the source by each hypothesis: float32 (B, K)."""
-        return sum(member.log_coverage() for member in self.members) / len(self.members)
 
 
 class EnsembleDecoder:

@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from keras_transformer.layers.gather import rows_at
+from keras_transformer.layers.gather import at_columns
 from keras_transformer.search.options import GNMT, TOKENS
 
 LEAST_COVERED = 1e-4  # attention to a source token counts as at least this, so that its logarithm is finite
@@ -46,7 +46,5 @@ def log_normaliser(logits, highest, highest_token):
 
     Shapes: logits (N, V), highest (N, 1), highest_token int32 (N,) -> (N, 1).
     """
-    probabilities = ops.reshape(ops.softmax(logits, axis=-1), (-1,))
-    rows, tokens = ops.shape(logits)
-    places = ops.arange(rows) * tokens + highest_token
-    return highest - ops.log(ops.expand_dims(rows_at(probabilities, places), 1))
+    probabilities = ops.softmax(logits, axis=-1)
+    return highest - ops.log(at_columns(probabilities, ops.expand_dims(highest_token, 1)))

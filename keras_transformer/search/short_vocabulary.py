@@ -20,6 +20,7 @@ from keras_transformer.layers.gather import at_columns, rows_at
 from keras_transformer.search.ensemble import EnsembleDecoder
 from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.scores import NEVER
+from keras_transformer.search.state import PerSentence
 from keras_transformer.search.top_k import BLOCK_WIDTHS
 
 WIDTH = BLOCK_WIDTHS[0]  # of which the number of columns is a multiple, for `top_k`
@@ -174,26 +175,10 @@ def multiple_of_width(size):
 
 
 class ShortState(NamedTuple):
-    """The state of the inner decoder, and the columns of each sentence. Every leaf begins with B."""
+    """The state of the inner decoder, and the columns of each sentence."""
 
     decoder: Any
-    bias: Any  # float32 (B, C)
-
-    def of_parents(self, parents) -> "ShortState":
-        """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
-        return self._replace(decoder=self.decoder.of_parents(parents))
-
-    def of_sentences(self, rows) -> "ShortState":
-        """Return the state of some sentences alone: rows int32 (any number,)."""
-        return ShortState(self.decoder.of_sentences(rows), rows_at(self.bias, rows))
-
-    def longer(self, positions: int) -> "ShortState":
-        """Return the state with room for `positions` more positions, for a search of static shapes."""
-        return self._replace(decoder=self.decoder.longer(positions))
-
-    def log_coverage(self):
-        """Return the coverage of the source by each hypothesis: float32 (B, K)."""
-        return self.decoder.log_coverage()
+    bias: PerSentence  # of float32 (B, C)
 
 
 class ShortDecoder:
@@ -208,7 +193,8 @@ class ShortDecoder:
 
     def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> ShortState:
         """Run the encoder. Arguments and shapes: as of IncrementalDecoder."""
-        return ShortState(self.decoder.start(source_ids, hypotheses, counts_attention), self.vocabulary.bias)
+        decoder = self.decoder.start(source_ids, hypotheses, counts_attention)
+        return ShortState(decoder, PerSentence(self.vocabulary.bias))
 
     def step(self, weights: Any, state: ShortState, tokens, position, has_room: bool = False):
         """Feed one column per hypothesis: tokens int (B, K) at `position` int (). Return logits and the new state.
@@ -217,10 +203,11 @@ class ShortDecoder:
         """
         pieces = self.vocabulary.in_pieces(tokens)
         logits, decoder = self.decoder.step(weights, state.decoder, pieces, position, has_room)
-        sentences, size = ops.shape(state.bias)
-        if state.bias.shape[0] == 1:  # of static shapes
-            return logits + state.bias, state._replace(decoder=decoder)
-        by_sentence = ops.reshape(logits, (sentences, tokens.shape[1], size)) + ops.expand_dims(state.bias, 1)
+        bias = state.bias.shared
+        sentences, size = ops.shape(bias)
+        if bias.shape[0] == 1:  # of static shapes
+            return logits + bias, state._replace(decoder=decoder)
+        by_sentence = ops.reshape(logits, (sentences, tokens.shape[1], size)) + ops.expand_dims(bias, 1)
         return ops.reshape(by_sentence, (-1, size)), state._replace(decoder=decoder)
 
 

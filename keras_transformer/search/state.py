@@ -1,27 +1,29 @@
-"""What a search knows between two steps."""
+"""What a search knows between two steps, and how hypotheses and sentences change places in it."""
 
 from typing import Any, NamedTuple, Protocol
 
+import keras
 from keras import ops
 
-from keras_transformer.layers.gather import rows_at
-from keras_transformer.search.scores import NEVER
+from keras_transformer.layers.gather import at_columns, rows_at
+from keras_transformer.search.scores import NEVER, log_coverage
+
+# What a decoder remembers of K hypotheses per sentence: named tuples of tensors in any depth. A tensor is (B, K, ...),
+# or (B, ...) inside of PerSentence.
+DecoderState = Any
 
 
-class DecoderState(Protocol):
-    """What a decoder remembers of K hypotheses per sentence: a named tuple whose leaves begin with B."""
+class PerSentence(NamedTuple):
+    """What the hypotheses of a sentence share: they change places, and it stays."""
 
-    def of_parents(self, parents) -> "DecoderState":
-        """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
+    shared: Any
 
-    def of_sentences(self, rows) -> "DecoderState":
-        """Return the state of some sentences alone: rows int (any number,)."""
 
-    def longer(self, positions: int) -> "DecoderState":
-        """Return the state with room for `positions` more positions, for a search of static shapes."""
+class AttendedSource(NamedTuple):
+    """What hypotheses have attended to so far; only a search with a coverage penalty needs it."""
 
-    def log_coverage(self) -> Any:
-        """Return `log_coverage` of each hypothesis, float32 (B, K), if attention is counted."""
+    sums: Any  # float32 (B, K, S): see `log_coverage` of scores.py
+    is_source: PerSentence  # of bool (B, 1, S)
 
 
 class Decoder(Protocol):
@@ -77,9 +79,46 @@ def is_searching(state: BeamState):
     return ops.any(state.log_probs > NEVER / 2, axis=1)
 
 
-def select_hypotheses(items, chosen):
-    """Select hypotheses of each sentence by number: items (B, M, L), chosen int32 (B, K) -> (B, K, L)."""
-    sentences, available, length = ops.shape(items)
-    first_rows = ops.expand_dims(ops.arange(sentences) * available, 1)
-    selected = rows_at(ops.reshape(items, (-1, length)), ops.reshape(chosen + first_rows, (-1,)))
-    return ops.reshape(selected, (sentences, chosen.shape[1], length))
+def gather_hypotheses(state: DecoderState, parents) -> DecoderState:
+    """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
+
+    def gathered(node):
+        if keras.tree.is_nested(node):
+            return node if isinstance(node, PerSentence) else None
+        return at_columns(node, parents)
+
+    return keras.tree.traverse(gathered, state)
+
+
+def gather_sentences(state: DecoderState, rows) -> DecoderState:
+    """Return the state of some sentences alone: rows int32 (any number,)."""
+
+    def gathered(node):
+        if keras.tree.is_nested(node):
+            return node.of_sentences(rows) if hasattr(node, "of_sentences") else None
+        return rows_at(node, rows)
+
+    return keras.tree.traverse(gathered, state)
+
+
+def with_room(state: DecoderState, positions: int) -> DecoderState:
+    """Return the state with room for `positions` more positions, for a search of static shapes.
+
+    Only what grows with every position needs room, and says so by a method `longer`.
+    """
+    return keras.tree.traverse(lambda node: node.longer(positions) if hasattr(node, "longer") else None, state)
+
+
+def coverage_of(state) -> Any:
+    """Return `log_coverage` of each hypothesis, float32 (B, K), of a state that counts attention.
+
+    Of several decoders it is their mean.
+    """
+    coverages = []
+
+    def collect(node):
+        if isinstance(node, AttendedSource):
+            coverages.append(log_coverage(node.sums, node.is_source.shared))
+
+    keras.tree.traverse(collect, state)
+    return sum(coverages) / len(coverages)

@@ -9,50 +9,34 @@ from keras import ops
 from keras_transformer.ground.tokens import PAD
 from keras_transformer.layers.blocks import MemoryBlock
 from keras_transformer.layers.embedding import OutputWeights, logits_by
-from keras_transformer.layers.gather import rows_at
 from keras_transformer.layers.normalization import NORMS
 from keras_transformer.masks import segment_mask
 from keras_transformer.model import Transformer, encoder, target_layers
 from keras_transformer.search.cache import PASTS, Averages, Entries
-from keras_transformer.search.incremental_attention import (
+from keras_transformer.search.incremental_blocks import (
+    Cache,
+    JoinedGate,
     JoinedProjection,
-    ProjectedMemory,
     bias_of_mask,
     project_memory,
     step_of_memory_attention,
 )
-from keras_transformer.search.incremental_ssru import JoinedGate
-from keras_transformer.search.scores import log_coverage
-from keras_transformer.search.state import select_hypotheses
+from keras_transformer.search.state import AttendedSource, PerSentence
 
 
 class TransformerState(NamedTuple):
-    """What the decoder remembers of K hypotheses per sentence. Every leaf begins with B."""
+    """What the decoder remembers of K hypotheses per sentence."""
 
     past: Entries | Averages  # what the blocks know of earlier positions
-    memories: tuple[ProjectedMemory, ...]  # one per block
-    attended: Any = ()  # one float32 (B, K, S): see `log_coverage`; nothing if no score needs it
+    memory: PerSentence  # of a SourceMemory
+    attended: AttendedSource | tuple[()] = ()  # nothing if no score needs it
 
-    def of_parents(self, parents) -> "TransformerState":
-        """Return the state in which hypothesis k continues hypothesis parents[:, k], int32 (B, K)."""
-        attended = tuple(select_hypotheses(sums, parents) for sums in self.attended)
-        return self._replace(past=self.past.of_parents(parents), attended=attended)
 
-    def of_sentences(self, rows) -> "TransformerState":
-        """Return the state of some sentences alone: rows int32 (any number,)."""
-        return TransformerState(
-            self.past.of_sentences(rows),
-            tuple(ProjectedMemory(*(rows_at(leaf, rows) for leaf in memory)) for memory in self.memories),
-            tuple(rows_at(sums, rows) for sums in self.attended),
-        )
+class SourceMemory(NamedTuple):
+    """What the blocks attend to in the encoder's output, computed once per sentence."""
 
-    def longer(self, positions: int) -> "TransformerState":
-        """Return the state with room for `positions` more positions."""
-        return self._replace(past=self.past.longer(positions))
-
-    def log_coverage(self):
-        """Return the coverage of the source by each hypothesis: float32 (B, K)."""
-        return log_coverage(self.attended[0], self.memories[0].bias[:, 0] == 0)
+    of_blocks: tuple[Cache, ...]
+    bias: Any  # float32 (B, 1, 1, S): `bias_of_mask` of the real source positions
 
 
 class StepWeights(NamedTuple):
@@ -98,7 +82,7 @@ class IncrementalDecoder:
         return StepWeights(tuple(projection() for projection in self.projections), vocabulary)
 
     def start(self, source_ids, hypotheses: int, counts_attention: bool = False) -> TransformerState:
-        """Run the encoder. The state has no past yet; with `counts_attention` it keeps what `log_coverage` needs.
+        """Run the encoder. The state has no past yet; with `counts_attention` it keeps what `coverage_of` needs.
 
         Shapes: source_ids int (B, S), PAD after the end of each sentence. If a row has only PAD, the decoder reads 0
         from it, as in training.
@@ -109,15 +93,17 @@ class IncrementalDecoder:
         bias = bias_of_mask(segment_mask(ops.ones_like(segments[:, :1]), segments))  # (B, 1, S)
         has_source = ops.reshape(ops.cast(ops.any(segments != 0, axis=1), memory.dtype), (-1, 1, 1, 1))
 
-        def projected(block: MemoryBlock) -> ProjectedMemory:
+        def projected(block: MemoryBlock) -> Cache:
             keys, values = project_memory(block.memory_attention, memory)
-            return ProjectedMemory(keys, values * has_source, bias)
+            return Cache(keys, values * has_source)
 
-        memories = tuple(map(projected, self.blocks))
+        of_source = PerSentence(SourceMemory(tuple(map(projected, self.blocks)), bias))
         sentences, length = ops.shape(source_ids)
         past = self.past.before_all(self.config, sentences, hypotheses, memory.dtype)
-        attended = (ops.zeros((sentences, hypotheses, length)),) if counts_attention else ()
-        return TransformerState(past, memories, attended)
+        if not counts_attention:
+            return TransformerState(past, of_source)
+        is_source = PerSentence(ops.expand_dims(segments != 0, 1))
+        return TransformerState(past, of_source, AttendedSource(ops.zeros((sentences, hypotheses, length)), is_source))
 
     def step(self, weights: StepWeights, state: TransformerState, tokens, position, has_room: bool = False):
         """Feed one token per hypothesis: tokens int (B, K) at `position` int (). Return logits and the new state.
@@ -126,18 +112,22 @@ class IncrementalDecoder:
         b * K + k.
         """
         states = self.positions(self.embedding(ops.reshape(tokens, (-1,))), ops.reshape(position, (1,)))
-        past, read = state.past.reader(position, has_room)
+        past, attend = state.past.reader(position, has_room)
         of_blocks = []
+        memories, bias = state.memory.shared
         for block, projection, of_block, memory in zip(
-            self.blocks, weights.projections, state.past.of_blocks(), state.memories, strict=True
+            self.blocks, weights.projections, state.past.of_blocks(), memories, strict=True
         ):
-            states, of_block = read(block, projection, states, of_block)
-            states, attention = step_of_memory_attention(block, states, memory, hypotheses=tokens.shape[1])
+            states, of_block = attend(block, projection, states, of_block)
+            states, attention = step_of_memory_attention(block, states, memory, bias, hypotheses=tokens.shape[1])
             states = block.feed(states)
             of_blocks.append(of_block)
         if self.last_norm is not None:
             states = self.last_norm(states)
         logits = ops.cast(logits_by(weights.vocabulary, states), "float32")
-        of_last_block = attention
-        attended = tuple(sums + ops.cast(ops.mean(of_last_block, axis=1), sums.dtype) for sums in state.attended)
-        return logits, state._replace(past=past.with_blocks(of_blocks), attended=attended)
+        state = state._replace(past=past.with_blocks(of_blocks))
+        if not isinstance(state.attended, AttendedSource):
+            return logits, state
+        of_last_block = ops.cast(ops.mean(attention, axis=1), "float32")
+        sums = state.attended.sums + of_last_block
+        return logits, state._replace(attended=state.attended._replace(sums=sums))

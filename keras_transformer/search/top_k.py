@@ -4,7 +4,7 @@ from typing import Any
 
 from keras import ops
 
-from keras_transformer.layers.gather import at_columns, rows_at
+from keras_transformer.layers.gather import at_columns
 
 BLOCK_WIDTHS = (64, 80, 48, 96, 112, 128, 32)  # numbers per block, the best first: maxima and blocks are both few
 LOWEST = -3e38  # below every logit, and finite
@@ -40,13 +40,9 @@ def top_k(scores, k: int):
 
 def in_blocks(scores, k: int, width: int):
     """Return what `top_k` returns, by blocks of `width` columns: V is a multiple of it."""
-    rows, columns = ops.shape(scores)
-    blocks = columns // width
-    scores = ops.reshape(scores, (-1, blocks, width))
+    scores = ops.reshape(scores, (-1, ops.shape(scores)[1] // width, width))
     _, chosen = selected(ops.max(scores, axis=-1), k)  # (N, k)
-    first = ops.expand_dims(ops.arange(rows) * blocks, 1)
-    candidates = rows_at(ops.reshape(scores, (-1, width)), ops.reshape(chosen + first, (-1,)))  # (N * k, width)
-    largest, places = selected(ops.reshape(candidates, (-1, k * width)), k)
+    largest, places = selected(ops.reshape(at_columns(scores, chosen), (-1, k * width)), k)
     return largest, at_columns(chosen, places // width) * width + places % width
 
 

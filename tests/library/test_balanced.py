@@ -211,5 +211,5 @@ class Pieces:
 
 def test_a_beginning_that_need_not_be_one_of_a_tree_is_refused():
     translator = Translator(lively_transformer(), Pieces(), OPTIONS, trees_only=True)
-    with pytest.raises(ConfigError, match="trees_only and prefixes"):
+    with pytest.raises(ConfigError, match="for trees only does not take target_prefix"):
         translator.translate(["a"], prefixes=["(S"])

@@ -1,11 +1,13 @@
 """Decoding one position at a time gives the same logits as the whole Transformer."""
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
 
 from keras_transformer.ground.tokens import BOS, PAD
 from keras_transformer.model import Transformer
+from keras_transformer.search.state import gather_hypotheses, gather_sentences, with_room
 from keras_transformer.search.step import IncrementalDecoder
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
 
@@ -43,7 +45,7 @@ def one_by_one(transformer, source_ids, ids, has_room=False):
     """Return the same logits from LENGTH steps, with static shapes or with a state that grows."""
     decoder = IncrementalDecoder(transformer)
     weights, state = decoder.step_weights(), decoder.start(source_ids, HYPOTHESES)
-    state = state.longer(LENGTH + 2) if has_room else state
+    state = with_room(state, LENGTH + 2) if has_room else state
     found = []
     for position, tokens in enumerate(ids.T):
         tokens = ops.convert_to_tensor(tokens.reshape(-1, HYPOTHESES))
@@ -101,7 +103,7 @@ def test_in_bfloat16_the_cache_is_bfloat16_and_the_logits_are_float32():
     tokens = target_ids()[:, 0].reshape(-1, HYPOTHESES)
     logits, state = decoder.step(decoder.step_weights(), decoder.start(SOURCES, HYPOTHESES), tokens, 0)
     assert logits.dtype == "float32"
-    assert {leaf.dtype.name for cache in state.past.caches for leaf in cache} == {"bfloat16"}
+    assert {leaf.dtype.name for cache in state.past.caches.shared for leaf in cache} == {"bfloat16"}
 
 
 @pytest.mark.slow
@@ -120,20 +122,20 @@ def test_a_step_adds_an_entry_per_hypothesis_and_the_memory_has_one_row_per_sent
         tokens = target_ids()[:, position].reshape(-1, HYPOTHESES)
         _, state = decoder.step(decoder.step_weights(), state, tokens, position)
     shape = (len(SOURCES), LIVELY.num_heads, 2 * HYPOTHESES, LIVELY.d_k)
-    assert len(state.memories) == len(state.past.caches) == LIVELY.decoder_layers
-    assert {tuple(leaf.shape) for cache in state.past.caches for leaf in cache} == {shape}
-    assert {len(leaf) for memory in state.memories for leaf in memory} == {len(SOURCES)}
+    assert len(state.memory.shared.of_blocks) == len(state.past.caches.shared) == LIVELY.decoder_layers
+    assert {tuple(leaf.shape) for cache in state.past.caches.shared for leaf in cache} == {shape}
+    assert {len(leaf) for leaf in keras.tree.flatten(state.memory)} == {len(SOURCES)}
     assert ((as_numpy(state.past.bias) == 0) == np.tile(np.eye(HYPOTHESES), (len(SOURCES), 1, 2))).all()
 
 
 def test_room_for_later_positions_changes_no_logits():
     decoder = IncrementalDecoder(lively_transformer())
     weights, start = decoder.step_weights(), decoder.start(SOURCES, HYPOTHESES)
-    growing, with_room = start, start.longer(3)
+    growing, roomy = start, with_room(start, 3)
     for position in range(2):
         tokens = target_ids()[:, position].reshape(-1, HYPOTHESES)
         expected, growing = decoder.step(weights, growing, tokens, position)
-        logits, with_room = decoder.step(weights, with_room, tokens, position, has_room=True)
+        logits, roomy = decoder.step(weights, roomy, tokens, position, has_room=True)
         assert_close(logits, expected)
 
 
@@ -144,17 +146,15 @@ def after_two_steps(name="post_norm"):
     for position in range(2):
         tokens = target_ids()[:, position].reshape(-1, HYPOTHESES)
         _, state = decoder.step(weights, state, tokens, position)
-        state = state.of_parents(np.zeros((len(SOURCES), HYPOTHESES), "int32"))
+        state = gather_hypotheses(state, np.zeros((len(SOURCES), HYPOTHESES), "int32"))
     return decoder, weights, state
 
 
 def test_entries_of_no_past_leave_and_the_logits_stay():
     decoder, weights, state = after_two_steps()
     rows = np.array([2, 0], "int32")
-    fewer = state.of_sentences(rows)
-    assert {leaf.shape[2] for cache in fewer.past.caches for leaf in cache} == {
-        2
-    }  # one per position, of two times three
+    fewer = gather_sentences(state, rows)
+    assert {leaf.shape[2] for cache in fewer.past.caches.shared for leaf in cache} == {2}  # of 2 x 3
     tokens = target_ids()[:, 2].reshape(-1, HYPOTHESES)
     logits, _ = decoder.step(weights, state, tokens, 2)
     logits = as_numpy(logits).reshape(len(SOURCES), HYPOTHESES, -1)
@@ -173,11 +173,11 @@ def test_hypotheses_with_the_same_past_and_token_have_the_same_logits(name):
 def test_the_past_of_an_ssru_is_a_vector_per_block_and_hypothesis_however_long_it_is():
     decoder, weights, state = after_two_steps("pre_norm_ssru")
     shape = (len(SOURCES), HYPOTHESES, CONFIGS["pre_norm_ssru"].decoder_layers, LIVELY.d_model)
-    assert tuple(state.past.averages.shape) == tuple(state.longer(8).past.averages.shape) == shape
+    assert tuple(state.past.averages.shape) == tuple(with_room(state, 8).past.averages.shape) == shape
     rows = np.array([2, 0], "int32")
     tokens = target_ids()[:, 2].reshape(-1, HYPOTHESES)
     logits, _ = decoder.step(weights, state, tokens, 2)
-    found, _ = decoder.step(weights, state.of_sentences(rows), tokens[rows], 2)
+    found, _ = decoder.step(weights, gather_sentences(state, rows), tokens[rows], 2)
     assert_close(
         as_numpy(found).reshape(2, HYPOTHESES, -1), as_numpy(logits).reshape(len(SOURCES), HYPOTHESES, -1)[rows]
     )

@@ -23,6 +23,7 @@ from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run, save_run
 from keras_transformer.search.ensemble import EnsembleDecoder
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.state import coverage_of
 from keras_transformer.search.step import IncrementalDecoder
 from keras_transformer.translation.scorer import Scorer
 from keras_transformer.translation.translator import Translator
@@ -116,13 +117,11 @@ def test_static_shapes_change_nothing():
 def test_a_coverage_penalty_is_that_of_the_mean_coverage():
     state = decoder_of(*SEEDS).start(SOURCES, 3, counts_attention=True)
     members = [decoder_of(seed).start(SOURCES, 3, counts_attention=True) for seed in SEEDS]
-    attended = [
-        tuple(ops.ones_like(sums) * 0.1 * (n + 1) for sums in member.attended) for n, member in enumerate(members)
-    ]
-    members = [member._replace(attended=sums) for member, sums in zip(members, attended, strict=True)]
-    state = state._replace(members=tuple(members))
-    expected = np.mean([as_numpy(member.log_coverage()) for member in members], axis=0)
-    assert_close(state.log_coverage(), expected)
+    for n, member in enumerate(members):
+        sums = ops.ones_like(member.attended.sums) * 0.1 * (n + 1)
+        members[n] = member._replace(attended=member.attended._replace(sums=sums))
+    expected = np.mean([as_numpy(coverage_of(member)) for member in members], axis=0)
+    assert_close(coverage_of(state._replace(members=tuple(members))), expected)
     covering = SearchOptions(beam_size=3, n_best=3, extra_length=4, coverage_penalty=0.7)
     assert_same_hypotheses(found_by(19, 19, options=covering), found_by(19, options=covering))
 

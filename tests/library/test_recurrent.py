@@ -19,6 +19,7 @@ from keras_transformer.recurrent.step import RecurrentIncrementalDecoder
 from keras_transformer.runs.kinds import build_model, incremental_decoder, with_attention
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.scores import LEAST_COVERED
+from keras_transformer.search.state import coverage_of, gather_sentences
 from keras_transformer.translation.forced import ForcedDecoder
 from keras_transformer.translation.precision import in_precision
 from tests.support.models import as_numpy, assert_close, batch_of, normal, randomise, softmax, sources
@@ -154,8 +155,8 @@ def test_the_state_of_some_sentences_has_their_coverage_and_all_else_of_them():
     decoder = incremental_decoder(model_of("dot"))
     state, rows = decoder.start(UNPACKED["source_ids"], 2, counts_attention=True), np.array([2, 0], "int32")
     _, state = decoder.step(decoder.step_weights(), state, np.array([[5, 6], [7, 8], [9, 5]]), 0)
-    some = state.of_sentences(rows)
-    assert_close(some.log_coverage(), as_numpy(state.log_coverage())[rows])
+    some = gather_sentences(state, rows)
+    assert_close(coverage_of(some), as_numpy(coverage_of(state))[rows])
     for found, leaf in zip(tf.nest.flatten(some), tf.nest.flatten(state), strict=True):
         assert (as_numpy(found) == as_numpy(leaf)[rows]).all()
 

@@ -26,6 +26,7 @@ from keras_transformer.search.short_vocabulary import (
     over_columns,
     short_vocabulary,
 )
+from keras_transformer.search.state import with_room
 from keras_transformer.shortlist.lexicon import Lexicon
 from keras_transformer.shortlist.shortlist import Shortlist, build
 from keras_transformer.translation.compiled_search import table_for
@@ -239,7 +240,7 @@ def test_a_step_that_has_room_changes_no_shape(members):
     """Otherwise a graph of static shapes, as LiteRT's, has no loop of such steps."""
     decoder = decoders()[0] if members == 1 else EnsembleDecoder(list(decoders()))
     short = over_columns(decoder, short_vocabulary(table_of(random_shortlist()), SOURCES[:2], Rules(), 8, True))
-    state = short.start(SOURCES[:2], 3).longer(4)
+    state = with_room(short.start(SOURCES[:2], 3), 4)
     _, after = short.step(short.step_weights(), state, ops.zeros((2, 3), "int32"), 1, has_room=True)
     shapes = [[tuple(leaf.shape) for leaf in keras.tree.flatten(each)] for each in (state, after)]
     assert shapes[0] == shapes[1]

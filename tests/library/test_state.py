@@ -13,6 +13,7 @@ from keras_transformer.search.ensemble import EnsembleDecoder
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.short_vocabulary import ShortlistTable, over_columns, short_vocabulary
+from keras_transformer.search.state import coverage_of, gather_hypotheses, gather_sentences, with_room
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, randomise, sources
 
 SOURCES = sources(3, 6)
@@ -46,17 +47,13 @@ DECODERS = {
 }
 
 
-def coverage_of(state):
-    return as_numpy(state.log_coverage())
-
-
 @pytest.mark.parametrize("name", DECODERS)
 def test_a_hypothesis_goes_on_as_its_parent_would_and_a_sentence_alone_as_beside_others(name):
     decoder, found = DECODERS[name](), []
     weights = decoder.step_weights()
     for has_room in (False, True):
         state = decoder.start(SOURCES, 3, counts_attention=True)
-        state = state.longer(4) if has_room else state
+        state = with_room(state, 4) if has_room else state
 
         def step(state, tokens, position, has_room=has_room):
             logits, state = decoder.step(weights, state, ops.convert_to_tensor(tokens), position, has_room)
@@ -64,13 +61,14 @@ def test_a_hypothesis_goes_on_as_its_parent_would_and_a_sentence_alone_as_beside
 
         _, state = step(state, FIRST, 0)
         logits, after = step(state, SECOND, 1)
-        moved, of_moved = step(state.of_parents(ops.convert_to_tensor(PARENTS)), SECOND, 1)
+        moved, of_moved = step(gather_hypotheses(state, ops.convert_to_tensor(PARENTS)), SECOND, 1)
         assert_close(moved, np.take_along_axis(logits, PARENTS[:, :, np.newaxis], axis=1))
-        assert_close(coverage_of(of_moved), np.take_along_axis(coverage_of(after), PARENTS, axis=1))
+        coverage = as_numpy(coverage_of(after))
+        assert_close(coverage_of(of_moved), np.take_along_axis(coverage, PARENTS, axis=1))
         for rows in () if has_room else ([1], [1, 0]):  # no sentence leaves a search of static shapes
-            some, of_some = step(state.of_sentences(ops.convert_to_tensor(rows)), SECOND[rows], 1)
+            some, of_some = step(gather_sentences(state, ops.convert_to_tensor(rows, "int32")), SECOND[rows], 1)
             assert_close(some, logits[rows])
-            assert_close(coverage_of(of_some), coverage_of(after)[rows])
-        assert np.ptp(logits, axis=1).max() > 0.01 and np.ptp(coverage_of(after), axis=1).max() > 1e-4
+            assert_close(coverage_of(of_some), coverage[rows])
+        assert np.ptp(logits, axis=1).max() > 0.01 and np.ptp(coverage, axis=1).max() > 1e-4
         found.append(logits)
     assert_close(*found)

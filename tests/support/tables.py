@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.ground.tokens import EOS
+from keras_transformer.search.state import AttendedSource, PerSentence
 from tests.support.models import as_numpy, assert_close
 
 A, B = 4, 5  # the words of the tables' language
@@ -21,20 +22,7 @@ class PrefixNumbers(NamedTuple):
 
     prefixes: Any  # int32 (B, K): places in PREFIXES
     first_rows: Any  # int32 (B, K): the first row of each sentence's table
-    covered: Any  # float32 (B, K): what `log_coverage` returns
-
-    def of_parents(self, parents):
-        prefixes, covered = (ops.take_along_axis(leaf, parents, axis=1) for leaf in (self.prefixes, self.covered))
-        return self._replace(prefixes=prefixes, covered=covered)
-
-    def of_sentences(self, rows):
-        return PrefixNumbers(*(ops.take(leaf, rows, axis=0) for leaf in self))
-
-    def longer(self, positions):
-        return self
-
-    def log_coverage(self):
-        return self.covered
+    attended: AttendedSource  # whose `log_coverage` is the one given
 
 
 class Decoder(NamedTuple):
@@ -77,11 +65,13 @@ def decoder_of(tables, hypotheses, coverages=None):
         longer = ops.clip(2 * state.prefixes + 1 + (tokens - A), 0, len(PREFIXES) - 1)  # its place in PREFIXES
         prefixes = ops.where(position == 0, 0, longer)
         rows = state.first_rows + prefixes
-        state = state._replace(prefixes=prefixes, covered=ops.take(coverages, rows))
+        sums = ops.exp(ops.expand_dims(ops.take(coverages, rows), 2))  # of a source of one token
+        state = state._replace(prefixes=prefixes, attended=state.attended._replace(sums=sums))
         return ops.take(logits, ops.reshape(rows, (-1,)), axis=0), state
 
     no_prefix = ops.zeros((len(tables), hypotheses), dtype="int32")
-    return Decoder(step, PrefixNumbers(no_prefix, ops.convert_to_tensor(first_rows), ops.zeros(first_rows.shape)))
+    attended = AttendedSource(ops.zeros((*first_rows.shape, 1)), PerSentence(ops.ones((len(tables), 1, 1), "bool")))
+    return Decoder(step, PrefixNumbers(no_prefix, ops.convert_to_tensor(first_rows), attended))
 
 
 DIVISORS = {"gnmt": lambda length: (5 + length) / 6, "tokens": lambda length: length}  # of log P, to the alpha

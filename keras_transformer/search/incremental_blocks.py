@@ -7,25 +7,21 @@ earlier positions have computed.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import keras
+import numpy as np
 from keras import ops
 
 from keras_transformer.layers.attention import MASKED_SCORE, MultiHeadAttention, at_least_float32
 from keras_transformer.layers.blocks import DecoderBlock, MemoryBlock
+from keras_transformer.layers.gather import rows_at
+from keras_transformer.layers.ssru import SSRU, SSRUDecoderBlock
 
 
 class Cache(NamedTuple):
-    """The keys and values of earlier positions in the self-attention of one block: E entries."""
+    """Keys and values that one block attends to: E entries of earlier positions, or the S tokens of the source."""
 
-    keys: Any  # (B, h, E, d_k)
+    keys: Any  # (B, h, E, d_k); of the source they are divided by sqrt(d_k)
     values: Any  # (B, h, E, d_v)
-
-
-class ProjectedMemory(NamedTuple):
-    """What one block attends to in the encoder's output, computed once per sentence."""
-
-    keys: Any  # (B, h, S, d_k), divided by sqrt(d_k)
-    values: Any  # (B, h, S, d_v)
-    bias: Any  # float32 (B, 1, 1, S): `bias_of_mask` of the real source positions
 
 
 class JoinedProjection(NamedTuple):
@@ -69,13 +65,13 @@ def joined_projection(attention: MultiHeadAttention) -> JoinedProjection:
     return JoinedProjection(joined("kernel"), joined("bias") if attention.use_bias else None)
 
 
-def project_memory(attention: MultiHeadAttention, memory) -> tuple:
+def project_memory(attention: MultiHeadAttention, memory) -> Cache:
     """Return the keys (B, h, S, d_k) and values (B, h, S, d_v) of the encoder's output (B, S, d_model).
 
     The keys are divided by sqrt(d_k), once for all queries that will come.
     """
     keys = attention.key_projection(memory) * attention.key_dim**-0.5
-    return tuple(map(attention.split_heads, (keys, attention.value_projection(memory))))
+    return Cache(*map(attention.split_heads, (keys, attention.value_projection(memory))))
 
 
 def step_of_self_attention(
@@ -91,31 +87,33 @@ def step_of_self_attention(
     projected = ops.matmul(block.self_attention_residual.sublayer_input(states), projection.kernel)
     if projection.bias is not None:
         projected = projected + projection.bias
-    query, keys, values = split_projected(attention, projected, bias.shape[2])
+    hypotheses = bias.shape[2]
+    query, keys, values = split_projected(attention, projected, hypotheses)
     cache = Cache(write(cache.keys, keys), write(cache.values, values))
     heads, _ = biased_attention(query, *cache, bias)
-    output = attention.output_projection(concatenate_hypotheses(attention, heads))
+    output = attention.output_projection(concatenate_hypotheses(heads, hypotheses))
     return block.self_attention_residual.add_and_norm(states, output), cache
 
 
-def step_of_memory_attention(block: MemoryBlock, states, memory: ProjectedMemory, hypotheses: int) -> tuple:
+def step_of_memory_attention(block: MemoryBlock, states, memory: Cache, bias, hypotheses: int) -> tuple:
     """Compute the attention of a block to the encoder's output at one position, with its residual.
 
-    Shapes: states (B * K, d_model). Returns states and attention weights (B, h, K, S).
+    Shapes: states (B * K, d_model), bias (B, 1, 1, S). Returns states and attention weights (B, h, K, S).
     """
     query = block.memory_attention_residual.sublayer_input(states)
-    output, weights = attend_to_memory(block.memory_attention, query, memory, hypotheses)
+    output, weights = attend_to_memory(block.memory_attention, query, memory, bias, hypotheses)
     return block.memory_attention_residual.add_and_norm(states, output), weights
 
 
-def attend_to_memory(attention: MultiHeadAttention, states, memory: ProjectedMemory, hypotheses: int):
+def attend_to_memory(attention: MultiHeadAttention, states, memory: Cache, bias, hypotheses: int):
     """Attend from one position of K hypotheses per sentence to the encoder's output.
 
-    Shapes: states (B * K, d_model). Returns output (B * K, d_model) and attention weights (B, h, K, S).
+    Shapes: states (B * K, d_model), bias (B, 1, 1, S) of `bias_of_mask`: the real source positions. Returns output
+    (B * K, d_model) and attention weights (B, h, K, S).
     """
     query = split_hypotheses(attention.num_heads, attention.query_projection(states), hypotheses)
-    heads, weights = biased_attention(query, *memory)
-    return attention.output_projection(concatenate_hypotheses(attention, heads)), weights
+    heads, weights = biased_attention(query, *memory, bias)
+    return attention.output_projection(concatenate_hypotheses(heads, hypotheses)), weights
 
 
 def split_projected(attention: MultiHeadAttention, projected, hypotheses: int) -> list:
@@ -131,9 +129,49 @@ def split_projected(attention: MultiHeadAttention, projected, hypotheses: int) -
 def split_hypotheses(num_heads: int, states, hypotheses: int):
     """(B * K, h * width) -> (B, h, K, width)"""
     width = states.shape[-1] // num_heads
-    return ops.transpose(ops.reshape(states, (-1, hypotheses, num_heads, width)), (0, 2, 1, 3))
+    return transposed(ops.reshape(states, (-1, hypotheses * num_heads, width)), hypotheses, num_heads)
 
 
-def concatenate_hypotheses(attention: MultiHeadAttention, heads):
+def concatenate_hypotheses(heads, hypotheses: int):
     """(B, h, K, d_v) -> (B * K, h * d_v)"""
-    return ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (-1, attention.num_heads * attention.value_dim))
+    _, num_heads, _, width = heads.shape
+    rows = transposed(ops.reshape(heads, (-1, num_heads * hypotheses, width)), num_heads, hypotheses)
+    return ops.reshape(rows, (-1, num_heads * width))
+
+
+def transposed(items, rows: int, columns: int):
+    """(B, rows * columns, width) -> (B, columns, rows, width)
+
+    On TensorFlow the few rows of a step are gathered, which takes a fraction of the time of its transposition.
+    """
+    if keras.backend.backend() != "tensorflow":
+        width = items.shape[-1]
+        return ops.transpose(ops.reshape(items, (-1, rows, columns, width)), (0, 2, 1, 3))
+    places = np.arange(rows * columns, dtype="int32").reshape(rows, columns).T
+    return rows_at(items, places, axis=1)
+
+
+class JoinedGate(NamedTuple):
+    """Both matrices of an SSRU side by side: one product in place of two."""
+
+    kernel: Any  # (d_model, 2 * d_model): W_f, then W
+    bias: Any  # (d_model,): b_f
+
+
+def joined_gate(ssru: SSRU) -> JoinedGate:
+    """Return the weights of an SSRU. A search computes them once."""
+    kernel = ops.concatenate([ssru.forget.kernel, ssru.value.kernel], axis=1)
+    return JoinedGate(*(ops.cast(weight, ssru.compute_dtype) for weight in (kernel, ssru.forget.bias)))
+
+
+def step_of_ssru(block: SSRUDecoderBlock, gate: JoinedGate, states, average) -> tuple:
+    """Compute the first sublayer of a block at one position, with its residual.
+
+    Shapes: states and average, which is of the positions before, (N, d_model). Returns both, one position later.
+    """
+    projected = ops.matmul(block.ssru_residual.sublayer_input(states), gate.kernel)
+    forget, value = ops.split(projected, 2, axis=1)
+    forget, value = ops.sigmoid(at_least_float32(forget + gate.bias)), at_least_float32(value)
+    average = value + forget * (average - value)
+    output = ops.cast(ops.relu(average), states.dtype)
+    return block.ssru_residual.add_and_norm(states, output), average

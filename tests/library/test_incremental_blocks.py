@@ -1,4 +1,4 @@
-"""Attention from one position of several hypotheses is the attention of the layers."""
+"""A block at one position of several hypotheses computes what its layers compute."""
 
 import keras
 import numpy as np
@@ -6,8 +6,7 @@ import pytest
 from keras import ops
 
 from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
-from keras_transformer.search.incremental_attention import (
-    ProjectedMemory,
+from keras_transformer.search.incremental_blocks import (
     attend_to_memory,
     bias_of_mask,
     biased_attention,
@@ -40,7 +39,7 @@ def test_attending_to_a_projected_memory_is_the_layer_on_that_memory():
     layer = MultiHeadAttention(2, 4, value_dim=3)
     layer.build(queries.shape, memory.shape)
     output, weights = randomise(layer)(queries, memory, mask)
-    projected = ProjectedMemory(*project_memory(layer, ops.convert_to_tensor(memory)), bias_of_mask(mask))
-    output_of_rows, weights_of_rows = attend_to_memory(layer, queries.reshape(-1, 8), projected, hypotheses)
+    projected, bias = project_memory(layer, ops.convert_to_tensor(memory)), bias_of_mask(mask)
+    output_of_rows, weights_of_rows = attend_to_memory(layer, queries.reshape(-1, 8), projected, bias, hypotheses)
     assert_close(ops.reshape(output_of_rows, output.shape), output)
     assert_close(weights_of_rows, weights)
