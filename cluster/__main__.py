@@ -8,12 +8,11 @@ from keras_transformer.commands.signals import end_on_interrupt
 if __name__ == "__main__":
     end_on_interrupt()  # before the imports below, which take a second
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process
+from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.commands.options import BatchSize, TextArguments, takes_served_options, takes_text_options
 from keras_transformer.pieces.batching import BATCH_SIZE
 from keras_transformer.text.cleaning import DUPLICATES, known_scripts
@@ -252,11 +251,7 @@ def request_of(
     )
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_interrupt()
-    prepare_process(is_long=True)
-    app(arguments, prog_name=prog_name)
+main = program(app, is_long=True, ends=end_on_interrupt)
 
 
 if __name__ == "__main__":

@@ -153,7 +153,7 @@ class Score:
     example = ("", "")
     outputs = {"score": NUMBER, "log_probability": NUMBER, "truncated": TRUTH}
 
-    def on(self, engine: Engine) -> Callable[[Rows], Outputs]:
+    def on(self, engine: Any) -> Callable[[Rows], Outputs]:
         refuse_beyond(engine, ["score"])
 
         def score(rows: Rows) -> Outputs:

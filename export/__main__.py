@@ -10,12 +10,11 @@ if __name__ == "__main__":
 
 import logging
 import pathlib
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process
+from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.commands.options import (
     MaxSourceTokens,
     RunName,
@@ -92,12 +91,7 @@ def export(
         print(chosen.export(ExportJob(folder.path, to, options, max_source_tokens, sentences)))
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_interrupt()
-    prepare_process()
-    log.setLevel(logging.INFO)
-    app(arguments, prog_name=prog_name)
+main = program(app, log=log, ends=end_on_interrupt)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,11 @@ if __name__ == "__main__":
     end_on_interrupt()  # before the imports below, which take a second
 
 import pathlib
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process
+from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.commands.files import FileArguments, takes_file_options
 from keras_transformer.commands.options import (
     TextArguments,
@@ -85,11 +84,7 @@ def query(
             translate_input(engine, asked, files, written, rows_per_request, lambda: {"url": url, **search}, advice)
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_interrupt()
-    prepare_process()
-    app(arguments, prog_name=prog_name)
+main = program(app, ends=end_on_interrupt)
 
 
 if __name__ == "__main__":

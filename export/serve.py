@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process
+from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
 
 from .server.options import ServerOptions
@@ -174,12 +174,7 @@ def end_at_once(code: int) -> NoReturn:
     os._exit(code)
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_interrupt()
-    prepare_process()
-    log.setLevel(logging.INFO)
-    app(arguments, prog_name=prog_name)
+main = program(app, log=log, ends=end_on_interrupt)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,11 @@ if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
 import pathlib
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process
+from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.commands.files import FileArguments, takes_file_options
 from keras_transformer.commands.options import (
     BatchSize,
@@ -105,11 +104,7 @@ def translator_of(folder: pathlib.Path, batch_size: int) -> "ExportedTranslator 
         return open_quietly(export, batch_size)
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_signals()
-    prepare_process()
-    app(arguments, prog_name=prog_name)
+main = program(app)
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def stranger(tmp_path_factory):
 @pytest.fixture
 def brief_latencies(monkeypatch):
     """A certificate measures the latency of each length for a moment, not for seconds."""
-    monkeypatch.setattr("export.certificate.latency.MOST_SECONDS", 0.1)
+    monkeypatch.setattr("export.certificate.certificate.MOST_SECONDS", 0.1)
 
 
 @pytest.fixture

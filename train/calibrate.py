@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process
+from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.commands.options import BatchSize, RunName
 from keras_transformer.commands.runs import opened
 from keras_transformer.ground.errors import ConfigError
@@ -164,11 +164,7 @@ def lines_of(result: dict, rows: Sequence[Bin]) -> list[str]:
     ]
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_signals()
-    prepare_process(is_long=True)
-    app(arguments, prog_name=prog_name)
+main = program(app, is_long=True)
 
 
 if __name__ == "__main__":

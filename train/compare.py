@@ -10,12 +10,11 @@ if __name__ == "__main__":
 
 import json
 import pathlib
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process, standard_output
+from keras_transformer.commands.console import command_app, exit_codes, program, standard_output
 from keras_transformer.commands.output_files import check_not_read, check_picture
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import behind_links, resolved
@@ -60,11 +59,7 @@ def check_runs(paths: list[pathlib.Path]) -> None:
         raise ConfigError(f"Give at least two different run folders; found {', '.join(map(str, paths))}.")
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_signals()
-    prepare_process()
-    app(arguments, prog_name=prog_name)
+main = program(app)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import Annotated
 
 import typer
 
-from keras_transformer.commands.console import BATCHES_AT_ONCE, CutLines, command_app, exit_codes, prepare_process
+from keras_transformer.commands.console import BATCHES_AT_ONCE, CutLines, command_app, exit_codes, program
 from keras_transformer.commands.options import (
     BatchSize,
     Ensemble,
@@ -172,11 +172,7 @@ def target_language(run: pathlib.Path) -> str:
     return load_recorded(path).data.target_language if path.exists() else ""
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_signals()
-    prepare_process(is_long=True)
-    app(arguments, prog_name=prog_name)
+main = program(app, is_long=True)
 
 
 if __name__ == "__main__":

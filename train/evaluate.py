@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process, standard_output
+from keras_transformer.commands.console import command_app, exit_codes, program, standard_output
 from keras_transformer.commands.options import (
     BatchSize,
     Constrained,
@@ -247,11 +247,7 @@ def write_lines(path: pathlib.Path, texts: Sequence[str]) -> None:
         raise ConfigError(f"--output {path} cannot be written: {error.strerror}.") from None
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_signals()
-    prepare_process(is_long=True)
-    app(arguments, prog_name=prog_name)
+main = program(app, is_long=True)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,8 @@ from keras_transformer.commands.signals import end_on_signals
 if __name__ == "__main__":
     end_on_signals()  # before the imports below, which take a second
 
-from collections.abc import Sequence
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process
+from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.commands.options import RunName
 from keras_transformer.commands.runs import opened
 from keras_transformer.ground.imports import quiet_imports
@@ -35,11 +34,7 @@ def write_embeddings(run: RunName):
         print(folder.tensorboard)
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_signals()
-    prepare_process()
-    app(arguments, prog_name=prog_name)
+main = program(app)
 
 
 if __name__ == "__main__":

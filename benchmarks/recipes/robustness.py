@@ -17,7 +17,7 @@ from keras_transformer.commands.console import command_app, exit_codes
 from keras_transformer.inspection.bleu import Measure, lower_bleu, raw_bleu, score_by
 from keras_transformer.translation.parallel import tune_for_translation
 from keras_transformer.translation.translator import Translator
-from train.data.noise import in_capitals, with_typing_mistake, without_last_stop
+from train.data.augmentation import in_capitals, with_typing_mistake, without_last_stop
 
 TEXT, SIDES = "test_2016_flickr", ("en", "de")
 RAW, LOWER = raw_bleu(SIDES[1]), lower_bleu(SIDES[1])

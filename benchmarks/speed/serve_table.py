@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.result_files import write_result
-from export.certificate.latency import percentile
+from export.certificate.certificate import percentile
 from keras_transformer.ground.machine import package_versions, processor, processor_cores
 
 PACKAGES = ("tensorflow", "starlette", "uvicorn", "grpcio")

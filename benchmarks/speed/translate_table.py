@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.result_files import write_result
 from benchmarks.speed.translators import CONTESTANTS, OURS
-from export.certificate.latency import percentile
+from export.certificate.certificate import percentile
 from keras_transformer.ground.machine import package_versions, processor, processor_cores
 from train.cost.cost import forward_flops
 

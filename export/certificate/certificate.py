@@ -4,11 +4,14 @@ import datetime
 import json
 import pathlib
 import random
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from keras_transformer.ground.files import sha256_of, write_atomically
 from keras_transformer.ground.machine import package_versions, processor_and_cores
+from keras_transformer.pieces.normalization import is_blank
+from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.search.options import RUN_OPTIONS
@@ -18,8 +21,10 @@ from ..graph.exported import ExportedTranslator, open_quietly
 from ..graph.operations import meta_graph, oldest_tensorflow, operations_in
 from ..versions import CERTIFICATE, LITERT, ExportError
 from .agreement import TIES, Agreement, agreement, plural
-from .latency import latencies
 from .runtimes import CRuntime, c_library, local_clients, package
+
+LENGTHS = (8, 16, 32, 64, 512)  # tokens of a sentence, EOS included: the upper ends of the classes of latency
+MOST_REQUESTS, MOST_SECONDS = 100, 3.0  # in a class of latency
 
 PACKAGES = ("tensorflow", "tensorflow-text", "keras", "sentencepiece")
 SEED = 1  # of the shuffled orders
@@ -156,3 +161,28 @@ def summary(certificate: dict[str, Any]) -> str:
         )
     lines.append(f"runs in TensorFlow {certificate['oldest_tensorflow']} and later; all of this in {CERTIFICATE}")
     return "\n".join(lines)
+
+
+def latencies(translate: Callable[[list[str]], Any], tokenizer: Tokenizer, lines: list[str]) -> list[dict[str, Any]]:
+    """Measure requests of one sentence, by the length of the sentence."""
+    classes = {longest: [] for longest in LENGTHS}
+    for line, ids in zip(lines, tokenizer.encode_batch(lines), strict=True):
+        if not is_blank(line):
+            classes[next((longest for longest in LENGTHS if len(ids) < longest), LENGTHS[-1])].append(line)
+    results, shortest = [], 1
+    for longest, sentences in classes.items():
+        times, until = [], time.monotonic() + MOST_SECONDS
+        while sentences and len(times) < MOST_REQUESTS and time.monotonic() < until:
+            start = time.perf_counter()
+            translate([sentences[len(times) % len(sentences)]])
+            times.append(1_000 * (time.perf_counter() - start))
+        if times:
+            percentiles = {f"p{percent}": round(percentile(times, percent), 1) for percent in (50, 95, 99)}
+            results.append({"source_tokens": f"{shortest}-{longest}", "requests": len(times), **percentiles})
+        shortest = longest + 1
+    return results
+
+
+def percentile(times: list[float], percent: int) -> float:
+    """Return the smallest of the times that so many per cent of them do not exceed. `times` must not be empty."""
+    return sorted(times)[max(0, -(-len(times) * percent // 100) - 1)]

@@ -3,14 +3,17 @@
 import contextlib
 import functools
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 from keras import ops
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
+from keras_transformer.layers.embedding import OutputWeights, TokenEmbedding
+from keras_transformer.layers.gather import rows_at
 from keras_transformer.runs.kinds import joint_decoder
 from keras_transformer.runs.lite_folder import ENDING_TOKENS, PREFIX_TOKENS, Room
 from keras_transformer.search.options import SearchOptions
@@ -22,7 +25,8 @@ from keras_transformer.search.search import search
 from keras_transformer.search.short_vocabulary import ShortlistTable
 
 from .merge import merged
-from .rounding import read_as_integers
+
+LARGEST = 127  # of a rounded number, on both sides of 0
 
 LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256, 512)  # tokens of a source for which a search of fixed shapes is made
 LENGTHS_OF_ANY = (32, 128)  # the same if the output may be of any length, beside the longest source
@@ -152,3 +156,42 @@ def search_outputs(
         "is_cut": is_cut,
         "is_done": is_done,
     }
+
+
+@contextlib.contextmanager
+def read_as_integers(model: keras.Model) -> Iterator[None]:
+    """Let the embeddings of a model read rounded rows: q (V, d_model) int8 and s (V, 1), so that E is about s q."""
+    layers = [layer for layer in model.layers if isinstance(layer, TokenEmbedding)]
+    for layer in layers:
+        integers, scales = rounded(layer)
+        layer.__dict__["embed"] = functools.partial(rounded_rows, integers, scales * np.float32(layer.d_model**0.5))
+        layer.__dict__["output_weights"] = functools.partial(weights_of_rounded, layer, integers, scales)
+    try:
+        yield
+    finally:
+        for layer in layers:
+            del layer.__dict__["embed"], layer.__dict__["output_weights"]
+
+
+def rounded(layer: TokenEmbedding) -> tuple[np.ndarray, np.ndarray]:
+    """Return the embeddings as int8 (V, d_model), and float32 (V, 1), by which a row is to be multiplied.
+
+    It computes as the converter does, so that the weights of logits, if they are the same matrix, become the same
+    integers, which a file holds once.
+    """
+    matrix = ops.convert_to_numpy(layer.matrix).astype(np.float32)
+    scales = np.maximum(np.abs(matrix).max(axis=1, keepdims=True), np.float32(1e-30)) / np.float32(LARGEST)
+    return np.round(matrix * (np.float32(1) / scales)).astype(np.int8), scales
+
+
+def rounded_rows(integers: np.ndarray, scales: np.ndarray, ids) -> Any:
+    """Return the rows with these numbers as floats: ids (...) -> float32 (..., d_model)."""
+    return ops.cast(rows_at(integers, ids), "float32") * rows_at(scales, ids)
+
+
+def weights_of_rounded(layer: TokenEmbedding, integers: np.ndarray, scales: np.ndarray, tokens=None) -> OutputWeights:
+    """Return what `TokenEmbedding.output_weights` returns; those of chosen tokens are made of rounded rows."""
+    weights = TokenEmbedding.output_weights(layer, tokens)
+    if tokens is None:
+        return weights
+    return weights._replace(kernel=ops.swapaxes(rounded_rows(integers, scales, tokens), -1, -2))

@@ -13,9 +13,10 @@ from keras_transformer.ground.files import resolved
 
 from ..versions import ExportError, find_version, is_number, is_version, numbered_versions
 from .errors import Code, RequestError, invalid
-from .fingerprint import Fingerprint, fingerprint_of, refuse_pipes
 from .models_config import Model
 from .version import Version
+
+Fingerprint = tuple[tuple[str, str, int, int], ...]
 
 log = logging.getLogger("export.server")
 
@@ -293,3 +294,33 @@ def log_change(path: pathlib.Path, new: list[int], gone: list[int]) -> None:
             log.warning("%s: version %d is served", path, number)
     for number in others:
         log.warning("%s: version %d is no longer served", path, number)
+
+
+def fingerprint_of(path: pathlib.Path) -> Fingerprint:
+    """Return names, sizes and times of the files of a version, which change if somebody writes to it.
+
+    With the place to which each name leads, since a link may be turned to a file of the same size and time.
+    """
+    files = []
+    for file in files_of(path):
+        try:
+            status = file.stat()
+        except OSError:  # removed in the meantime
+            continue
+        files.append((str(file.relative_to(path)), os.path.realpath(file), status.st_size, status.st_mtime_ns))
+    return tuple(files)
+
+
+def files_of(path: pathlib.Path) -> list[pathlib.Path]:
+    """Return what is inside a version, sorted, with the files behind a link in place of `variables` or `assets`.
+
+    No other link is followed: it may lead to all files of the machine.
+    """
+    return sorted({*path.rglob("*"), *path.glob("*/*")})
+
+
+def refuse_pipes(path: pathlib.Path) -> None:
+    """Raise ExportError if a version holds something else than files and folders: to read it might never end."""
+    for file in files_of(path):
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            raise ExportError(f"{path} cannot be loaded: {file.relative_to(path)} is neither a file nor a folder.")

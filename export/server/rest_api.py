@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -25,12 +26,14 @@ from .api_keys import ApiKeys, KeyRequired
 from .bytes_in_flight import Share
 from .dispatcher import Dispatcher
 from .errors import Code, RequestError, invalid, unimplemented
-from .gzip_answers import GzipAnswers
 from .json_codec import json_codec, unzipped
 from .metrics import CONTENT_TYPE
 from .own_host import OwnHost
 from .protocol import definitions_of, status_of
 from .welcome import welcome
+
+SHORTEST = 1024  # bytes: below, packing gains nothing
+LEVEL = 4  # of zlib's 1 to 9: half the size of level 1's output costs twice its time, more gains little
 
 log = logging.getLogger("export.server")
 
@@ -262,3 +265,26 @@ async def internal_error(request: Request, error: Exception) -> Response:
     """Log an error of this server, and answer without its details."""
     log.error("a request failed: %a", error)
     return as_json({"error": "The server failed at this request."}, 500)
+
+
+class GzipAnswers:
+    """An ASGI application before another one, which packs answers of at least SHORTEST bytes if the client asks.
+
+    Not for HTTP/1.0, whose clients do not know chunks: a long answer is packed and sent in parts.
+    """
+
+    def __init__(self, application: ASGIApp):
+        self.application, self.packed = application, GZipMiddleware(application, SHORTEST, LEVEL)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_taken = scope["http_version"] != "1.0" and takes_gzip(Headers(scope=scope))
+        await (self.packed if is_taken else self.application)(scope, receive, send)
+
+
+def takes_gzip(headers: Headers) -> bool:
+    """Return whether Accept-Encoding has gzip, with a weight that is not 0 (RFC 9110, 12.5.3)."""
+    for coding in ",".join(headers.getlist("accept-encoding")).split(","):
+        name, *parameters = [part.strip().lower() for part in coding.split(";")]
+        if name == "gzip":
+            return not any(part.replace(" ", "").removeprefix("q=").strip("0.") == "" for part in parameters)
+    return False

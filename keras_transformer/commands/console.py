@@ -10,6 +10,7 @@ from typing import BinaryIO, TextIO
 import typer
 
 from keras_transformer.commands.arriving_lines import ArrivingLines
+from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.ground.errors import InputError, Interrupted, UserError, first_line_of
 from keras_transformer.ground.files import on_one_line, read_lines
 from keras_transformer.pieces.translation import Translation
@@ -40,6 +41,27 @@ def prepare_process(is_long: bool = False) -> None:
     logging.basicConfig(level=logging.INFO if is_long else logging.WARNING, stream=logs, format=line, datefmt=time)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     logging.getLogger("absl").setLevel(logging.ERROR)
+
+
+def program(
+    app: typer.Typer,
+    is_long: bool = False,
+    ends: Callable[[], None] = end_on_signals,
+    log: logging.Logger | None = None,
+) -> Callable[..., None]:
+    """Return `main(prog_name, arguments)` of a command: it prepares the process, then runs the command.
+
+    is_long: as for `prepare_process`. ends: what Ctrl-C and a closed pipe do. log: one that tells of its progress.
+    """
+
+    def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
+        ends()
+        prepare_process(is_long)
+        if log:
+            log.setLevel(logging.INFO)
+        app(arguments, prog_name=prog_name)
+
+    return main
 
 
 @contextlib.contextmanager

@@ -1,13 +1,12 @@
 """`keras-transformer doctor [RUN|EXPORT]`: print what is missing here, and what to do about it."""
 
 import pathlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process
-from keras_transformer.commands.signals import end_on_signals
+from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.doctor.finding import MISSING, NOTE, OK, Finding
 from keras_transformer.doctor.hardware import machine
 from keras_transformer.doctor.packages import software
@@ -67,8 +66,4 @@ def printed(title: str, findings: Iterable[Finding]) -> int:
     return count
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_signals()
-    prepare_process()
-    app(arguments, prog_name=prog_name)
+main = program(app)

@@ -5,15 +5,13 @@ The command imports TensorFlow itself, so that `--help` answers at once.
 
 import dataclasses
 import pathlib
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process
+from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.commands.options import RunName, SearchArguments, TargetPrefix, takes_search_options
 from keras_transformer.commands.runs import opened
-from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.ground.files import behind_links, resolved, write_atomically
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.models.hub import is_on_hub
@@ -58,8 +56,4 @@ def explain(
         print(to)
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_signals()
-    prepare_process()
-    app(arguments, prog_name=prog_name)
+main = program(app)

@@ -7,14 +7,13 @@ import enum
 import logging
 import pathlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process
-from keras_transformer.commands.signals import end_on_signals
-from keras_transformer.ground.files import read_lines
+from keras_transformer.commands.console import command_app, exit_codes, program
+from keras_transformer.ground.files import lines_of
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.models.hub import download, is_on_hub
 
@@ -104,14 +103,4 @@ def described(model: "ImportedModel") -> Iterable[str]:
     yield from model.notes
 
 
-def lines_of(path: pathlib.Path) -> list[str]:
-    """Return the lines of a file in UTF-8. Raises OSError or InputError if it cannot be read."""
-    with path.open("rb") as stream:
-        return list(read_lines(stream, path))
-
-
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_signals()
-    prepare_process(is_long=True)
-    app(arguments, prog_name=prog_name)
+main = program(app, is_long=True)

@@ -5,12 +5,11 @@ The command imports TensorFlow itself, so that `--help` answers at once.
 
 import pathlib
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process, standard_output
+from keras_transformer.commands.console import command_app, exit_codes, program, standard_output
 from keras_transformer.commands.options import (
     BatchSize,
     MaxSourceTokens,
@@ -19,9 +18,8 @@ from keras_transformer.commands.options import (
     takes_search_options,
 )
 from keras_transformer.commands.runs import opened
-from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.ground.errors import InputError
-from keras_transformer.ground.files import read_lines
+from keras_transformer.ground.files import lines_of
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.pieces.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.translation.outputs import outputs_of
@@ -91,14 +89,4 @@ def bytes_of(match: re.Match) -> str:
     return "".join(f"<0x{byte:02X}>" for byte in match[0].encode("utf-8"))
 
 
-def lines_of(path: pathlib.Path) -> list[str]:
-    """Return the lines of a file in UTF-8. Raises OSError or InputError if it cannot be read."""
-    with path.open("rb") as stream:
-        return list(read_lines(stream, path))
-
-
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_signals()
-    prepare_process()
-    app(arguments, prog_name=prog_name)
+main = program(app)

@@ -5,15 +5,14 @@ import itertools
 import logging
 import pathlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process
+from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.commands.options import RunName
 from keras_transformer.commands.runs import opened
-from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.ground.files import unpacked_lines
 from keras_transformer.runs.run_folder import RunFolder
@@ -165,8 +164,4 @@ def encoded_pairs(sources: list[pathlib.Path], targets: list[pathlib.Path], toke
     return [source for source, _ in pairs], [target for _, target in pairs]
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_signals()
-    prepare_process(is_long=True)
-    app(arguments, prog_name=prog_name)
+main = program(app, is_long=True)

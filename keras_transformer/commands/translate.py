@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process
+from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.commands.files import LINES, FileArguments, takes_file_options
 from keras_transformer.commands.options import (
     BatchSize,
@@ -29,7 +29,6 @@ from keras_transformer.commands.options import (
 )
 from keras_transformer.commands.output_files import check_not_read
 from keras_transformer.commands.runs import opened, sums_of
-from keras_transformer.commands.signals import end_on_signals
 from keras_transformer.commands.translate_input import AskedText, Written, translate_input
 from keras_transformer.ground.files import sha256_of
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
@@ -143,8 +142,4 @@ def warn_of_long_lines(translator: "Translator") -> None:
         )
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_signals()
-    prepare_process()
-    app(arguments, prog_name=prog_name)
+main = program(app)

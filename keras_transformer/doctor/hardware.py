@@ -13,6 +13,7 @@ from keras_transformer.doctor.packages import cuda_requirements, tensorflow_name
 from keras_transformer.ground.container import core_limit, memory_limit
 from keras_transformer.ground.machine import (
     free_memory,
+    gigabytes,
     has_bfloat16_products,
     memory_that_is,
     processor_and_cores,
@@ -129,7 +130,3 @@ def system_libraries() -> str:
         return subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, timeout=10).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
-
-
-def gigabytes(size: int) -> str:
-    return f"{size / 2**30:.1f} GiB"

@@ -265,3 +265,9 @@ def stderr_into(file: BinaryIO) -> Iterator[None]:
 def _flush_stderr() -> None:
     if sys.stderr is not None:  # as after a start without one
         sys.stderr.flush()
+
+
+def lines_of(path: pathlib.Path) -> list[str]:
+    """Return the lines of a file in UTF-8. Raises OSError or InputError if it cannot be read."""
+    with path.open("rb") as stream:
+        return list(read_lines(stream, path))

@@ -68,3 +68,7 @@ def cpuinfo() -> str:
         return CPUINFO.read_text(encoding="utf-8")
     except OSError:
         return ""
+
+
+def gigabytes(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"

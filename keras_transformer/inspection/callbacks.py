@@ -6,7 +6,8 @@ They work with stock `model.fit`, after each epoch, and in `keras-transformer tr
 import importlib.util
 import os
 import pathlib
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import keras
@@ -15,7 +16,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from keras_transformer.ground.errors import ConfigError, UserError
 from keras_transformer.inspection.attention import AttentionReader, head_measures
 from keras_transformer.inspection.bleu import CHRF, Scores, raw_bleu, score
-from keras_transformer.inspection.log_folder import LogFolder
+from keras_transformer.inspection.event_file import EventFile, event_files, read_events
 from keras_transformer.inspection.markdown import escaped
 from keras_transformer.inspection.pictures import draw_attention, picture_summary
 from keras_transformer.inspection.samples import SHOWN, Sample, inspected_table, translate_pairs
@@ -188,3 +189,29 @@ class AttentionPictures(Inspection):
                 tag = f"attention_pictures/{order}_{kind}_sentence_{number}"
                 description = " → ".join(map(escaped, texts))
                 self.log.add("validation", step, picture_summary(tag, draw_attention(pair, kind), description))
+
+
+class LogFolder:
+    """A folder with an event file for TensorBoard, which the first write creates.
+
+    What an earlier process wrote there stays.
+    """
+
+    def __init__(self, folder: pathlib.Path):
+        self.folder = folder
+        self.file: EventFile | None = None
+
+    def write(self, step: int, values: Mapping[str, float | str]) -> None:
+        """Write numbers and texts (Markdown) by name: "validation/samples" becomes the tag "samples"."""
+        values = {name.partition("/")[2]: value for name, value in values.items()}
+        self._opened().write(step, time.time(), values)
+
+    def add(self, writer: str, step: int, summary: Summary) -> None:
+        """Write a summary of any other kind. There is one writer, the folder, whatever `writer` is."""
+        self._opened().add(step, time.time(), summary)
+
+    def _opened(self) -> EventFile:
+        if self.file is None:
+            events = (event for path in event_files(self.folder)[-1:] for event in read_events(path))
+            self.file = EventFile(self.folder, (event for event in events if event.summary.value))
+        return self.file

@@ -5,6 +5,7 @@ what a line may ask of them. All else is here. It needs neither TensorFlow nor K
 """
 
 import abc
+import dataclasses
 import functools
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ from keras_transformer.text.placeholders import OPENING
 from keras_transformer.text.placing import Alignment
 from keras_transformer.text.protected import ProtectedLine
 from keras_transformer.text.required import check_not_forbidden, is_missing
-from keras_transformer.text.spans import MARK, Protection
+from keras_transformer.text.spans import LEFT, MARK, Protection
 
 log = logging.getLogger("keras_transformer")
 
@@ -46,10 +47,16 @@ class Ask(NamedTuple):
             REQUIRED: self.required,
             FORBIDDEN: self.protection.forbidden.terms,
             FORBIDDEN_FLAGS: any(term.flags for term in self.protection.forbidden.terms),
-            PROTECT: self.protection.kinds,
+            PROTECT: self.protection.kinds or self.protection.has_marks,
             GLOSSARY: self.protection.glossary.terms,
         }
         return frozenset(name for name, value in asked.items() if value)
+
+    def without_marks(self) -> "Ask":
+        """Return what a line asks for that has no signs of text/marks.py."""
+        if not self.protection.has_marks:
+            return self
+        return self._replace(protection=dataclasses.replace(self.protection, has_marks=False))
 
 
 NOTHING = Ask()
@@ -207,10 +214,17 @@ def translate(
     """
     if not lines:
         return []
+    if not any(LEFT in line for line in lines):
+        plain = {ask: ask.without_marks() for ask in dict.fromkeys(asks)}
+        asks = [plain[ask] for ask in asks]
+    asked: set[str] = set()
     for ask in dict.fromkeys(asks):
-        refuse_beyond(engine, ask.names)
+        asked |= ask.names
         check_not_forbidden(ask.required, ask.protection.forbidden)
-    are_hidden = any(ask.protection for ask in asks) or any(OPENING in line for line in lines)
+    refuse_beyond(engine, asked)
+    are_hidden = bool(asked & SPANS) or any(OPENING in line for line in lines)
+    if not asked and not are_hidden:
+        return engine.search(list(lines), asks, first_line or 1)
     placeholders, hides_terms = (engine.placeholders, not engine.aligns) if are_hidden else (0, False)  # may take time
     hidden = [
         ProtectedLine.of(line, ask.protection, placeholders, hides_terms) for line, ask in zip(lines, asks, strict=True)

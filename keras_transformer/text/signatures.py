@@ -88,7 +88,7 @@ class SignatureEngine(Engine):
             REQUIRED: ["\n".join(ask.required) for ask in asks],
             FORBIDDEN: ["\n".join(term.source for term in ask.protection.forbidden.terms) for ask in asks],
         }
-        options = {"n_best": 1} | self.options
+        options = {"n_best": 1, **self.options}
         return {
             "text": lines,
             **{name: texts for name, texts in columns.items() if any(texts)},

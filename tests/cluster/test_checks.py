@@ -5,8 +5,8 @@ import socket
 import pytest
 
 from cluster.__main__ import app
-from cluster.checks import check_java, check_master, java_version
 from cluster.errors import ClusterError
+from cluster.session import check_java, check_master, java_version
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.processes import free_ports
 

@@ -8,8 +8,7 @@ import pytest
 import tensorflow as tf
 
 from export.ctranslate2 import convert as ctranslate2_convert
-from export.litert.convert import rooms_up_to, search_function
-from export.litert.rounding import read_as_integers, rounded
+from export.litert.convert import read_as_integers, rooms_up_to, rounded, search_function
 from keras_transformer.runs.lite_folder import Room
 from keras_transformer.search.options import SearchOptions
 from tests.support.models import as_numpy, lively_transformer

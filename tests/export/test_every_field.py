@@ -18,18 +18,20 @@ from export.huggingface.settings import Languages, config_json, generation_json,
 from export.huggingface.weights import arrays_of, refuse_other_models, write_safetensors
 from export.litert.convert import lite_model
 from export.versions import ExportError
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config import ACTIVATIONS, TransformerConfig
 from keras_transformer.ground.tokens import BOS, EOS
+from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.models.imported.folder import import_folder
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.runs.lite_folder import Room
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.search import search
 from keras_transformer.search.step import IncrementalDecoder
 from keras_transformer.translation.translator import Translator
 from tests.support.ctranslate2_models import exported
-from tests.support.fields import VALUES, every_value
-from tests.support.models import as_numpy, assert_close, batch_of
+from tests.support.fields import VALUES, every_graph, every_value
+from tests.support.models import as_numpy, assert_close, batch_of, normal
 from tests.support.peers import needs
 from tests.support.runs import RUN_MODEL, SENTENCES, decisive, tokenizer_bytes
 from train.cost.cost import parameter_count
@@ -41,7 +43,7 @@ SOURCE, TARGET = ([*TOKENIZER.encode(SENTENCES[number]), EOS] for number in (0, 
 
 @functools.cache
 def model_of(config):
-    return decisive(kt.Transformer(config))
+    return decisive(kt.Transformer(config), end=0.0)
 
 
 def log_probs(logits):
@@ -104,30 +106,51 @@ def test_hugging_face_gives_a_token_the_same_probability_or_refuses_by_name(conf
 
 
 @pytest.mark.release
-@every_value
+@every_graph
 def test_a_saved_model_translates_as_the_run_does(config, tmp_path):
     model = model_of(config)
     graph = ServedGraph(model, TOKENIZER, OPTIONS, 30)
     write_saved_model(graph, TOKENIZER, tmp_path, ("serving_default",))
-    found = tf.saved_model.load(str(tmp_path)).signatures["serving_default"](tf.constant(SENTENCES[:2]))
+    loaded = tf.saved_model.load(str(tmp_path))  # which owns what its signatures read
+    found = loaded.signatures["serving_default"](tf.constant(SENTENCES[:2]))
     expected = Translator(model, TOKENIZER, OPTIONS, max_source_tokens=30).translate(SENTENCES[:2])
     assert [text.decode() for text in found["translation"].numpy()] == [translation.text for translation in expected]
     assert_close(found["score"], [translation.score for translation in expected], atol=1e-3)
 
 
 @pytest.mark.release
-@every_value
-def test_litert_finds_the_hypotheses_that_the_search_finds(config):
+@every_graph
+def test_litert_finds_the_hypothesis_that_the_search_finds(config):
     room = Room(1, len(SOURCE))
     file = lite_model(model_of(config), OPTIONS, [room], None)
     source_ids = np.array([SOURCE], "int32")
     found = Interpreter(model_content=file).get_signature_runner(room.signature)(
-        source_ids=source_ids, n_best=np.array([2], "int32")
+        source_ids=source_ids, n_best=np.array([1], "int32")
     )
-    expected = search(IncrementalDecoder(model_of(config)), source_ids, OPTIONS)
+    expected = search(IncrementalDecoder(model_of(config)), source_ids, SearchPlan(OPTIONS))
     length = expected.ids.shape[-1]
-    np.testing.assert_array_equal(found["ids"][..., :length], as_numpy(expected.ids))
-    assert_close(found["scores"], expected.scores, atol=1e-3)
+    np.testing.assert_array_equal(found["ids"][:, 0, :length], as_numpy(expected.ids)[:, 0])
+    assert_close(found["scores"][:, 0], as_numpy(expected.scores)[:, 0], atol=1e-3)
+
+
+@pytest.mark.slow
+def test_litert_computes_every_activation_as_keras_does(tmp_path):
+    networks = [FeedForward(6, activation) for activation in ACTIVATIONS]
+    states = normal(2, 3, 4)
+    expected = {name: as_numpy(network(states)) for name, network in zip(ACTIVATIONS, networks, strict=True)}
+
+    def computed(states):
+        return {name: network(states) for name, network in zip(ACTIVATIONS, networks, strict=True)}
+
+    module = tf.Module()
+    module.variables_of_networks = [weight.value for network in networks for weight in network.weights]
+    function = tf.function(computed, [tf.TensorSpec(states.shape, name="states")])
+    no_gradients = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+    tf.saved_model.save(module, str(tmp_path), {"serving_default": function}, no_gradients)
+    file = tf.lite.TFLiteConverter.from_saved_model(str(tmp_path)).convert()
+    found = Interpreter(model_content=file).get_signature_runner()(states=states)
+    for name in ACTIVATIONS:
+        assert_close(found[name], expected[name], atol=1e-4)
 
 
 def assert_names_what_differs(error, config):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from export import __main__ as command
-from export.certificate import latency
+from export.certificate import certificate
 from export.server.few_sentences import FewSentences
 from export.server.signature import Signature
 from export.server.version import Version
@@ -30,7 +30,7 @@ def version(tmp_path_factory):
     run = random_run(folder / "run")
     Calibration((-2.0, -1.0, -0.1), (0.1, 0.4, 0.9), "a measure", 100).save(RunFolder(run).calibration)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(latency, "MOST_SECONDS", 0.1)  # of what no test here reads
+        patch.setattr(certificate, "MOST_SECONDS", 0.1)  # of what no test here reads
         result = invoke(command.app, run, "--to", folder / "model", "--litert", *ALONE, "--max-source-tokens", LONGEST)
     assert result.exit_code == 0, result.output
     return folder / "model" / "1"

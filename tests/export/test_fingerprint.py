@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from export.server.fingerprint import files_of, fingerprint_of, refuse_pipes
+from export.server.model_folder import files_of, fingerprint_of, refuse_pipes
 from export.versions import ExportError
 
 

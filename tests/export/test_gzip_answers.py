@@ -10,9 +10,9 @@ import pytest
 import requests
 from starlette.datastructures import Headers
 
-from export.server.gzip_answers import SHORTEST, takes_gzip
 from export.server.options import ServerOptions
 from export.server.process import local_server
+from export.server.rest_api import SHORTEST, takes_gzip
 
 
 @pytest.fixture(scope="module")

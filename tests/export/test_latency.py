@@ -2,7 +2,7 @@
 
 import pytest
 
-from export.certificate.latency import latencies, percentile
+from export.certificate.certificate import latencies, percentile
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,6 @@ def test_half_of_the_requests_take_no_longer_than_p50_and_19_of_20_no_longer_tha
         clock.now += 0.001 * (len(clock.asked) + 1)  # 1 to 20 ms
         clock.asked += lines
 
-    monkeypatch.setattr("export.certificate.latency.MOST_REQUESTS", 20)
+    monkeypatch.setattr("export.certificate.certificate.MOST_REQUESTS", 20)
     [found] = latencies(translate, clock, ["a"])
     assert {name: found[name] for name in ("p50", "p95", "p99")} == {"p50": 10.0, "p95": 19.0, "p99": 20.0}

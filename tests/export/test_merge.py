@@ -6,8 +6,7 @@ import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
 
 from export.litert.convert import converted
-from export.litert.merge import ALIGNMENT, SharingBuilder, merged
-from export.litert.zeros import LEAST, is_zeros, make_zeros, read_by_loops_alone
+from export.litert.merge import ALIGNMENT, LEAST, SharingBuilder, is_zeros, make_zeros, merged, read_by_loops_alone
 from keras_transformer.runs.lite_folder import Room
 
 WEIGHTS = np.random.default_rng(1).normal(size=(64, 64)).astype(np.float32)

@@ -9,8 +9,7 @@ from keras_transformer import inspection
 from keras_transformer.ground.errors import UserError
 from keras_transformer.inspection import callbacks
 from keras_transformer.inspection.attention import LONGEST
-from keras_transformer.inspection.callbacks import AttentionPictures, Inspection, SampleTranslations
-from keras_transformer.inspection.log_folder import LogFolder
+from keras_transformer.inspection.callbacks import AttentionPictures, Inspection, LogFolder, SampleTranslations
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.runs.kinds import build_model
 

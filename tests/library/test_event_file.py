@@ -8,6 +8,7 @@ import time
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 
+from keras_transformer.inspection.callbacks import LogFolder
 from keras_transformer.inspection.event_file import (
     DAMAGED,
     EventFile,
@@ -18,7 +19,6 @@ from keras_transformer.inspection.event_file import (
     read_record,
     write_events,
 )
-from keras_transformer.inspection.log_folder import LogFolder
 
 
 def record_of(event):

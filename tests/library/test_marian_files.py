@@ -6,8 +6,7 @@ import pytest
 
 from keras_transformer.ground.errors import UserError
 from keras_transformer.models.imported import marian_files
-from keras_transformer.models.imported.marian_files import MarianFiles, Vocabularies, named_in
-from keras_transformer.models.imported.one_model import renumbered
+from keras_transformer.models.imported.marian_files import MarianFiles, Vocabularies, named_in, renumbered
 from keras_transformer.models.imported.vocabulary import Vocabulary
 from keras_transformer.pieces.pair_tokenizer import PairTokenizer
 from keras_transformer.pieces.tokenizer import Tokenizer, model_proto

@@ -6,8 +6,7 @@ import pytest
 import sentencepiece
 
 from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
-from keras_transformer.models.imported.marian_files import vocabulary_in
-from keras_transformer.models.imported.one_model import NONE, renumbered
+from keras_transformer.models.imported.marian_files import NONE, renumbered, vocabulary_in
 from keras_transformer.pieces.tokenizer import Tokenizer, TokenizerError, model_proto, train_tokenizer
 from tests.support.texts import SENTENCES, TEXTS, random_texts
 

@@ -66,6 +66,12 @@ def test_a_span_is_through_as_often_as_in_the_source_and_a_number_more_often(kin
     assert is_through(source("{x}", "{x}", kind=kind), translation) == is_there
 
 
+@pytest.mark.parametrize("kind", [PLACEHOLDERS, NUMBERS])
+def test_a_span_that_comes_twice_in_the_source_is_not_through_with_one_copy(kind):
+    twice = source("{x} or {x}", "{x}", "{x}", kind=kind)
+    assert is_through(twice, "{x} a {x}") and not is_through(twice, "{x} a")
+
+
 def test_occurrences_are_whole_words_the_longest_first_and_none_overlaps_another():
     assert occurrences(source("b a b", "b", "a b").spans, "a b") == {"a b": [(0, 3)], "b": []}
     assert occurrences(source("a-a", "a-a").spans, "aa-a-a") == {"a-a": [(3, 6)]}

@@ -171,6 +171,8 @@ def test_protected_spans_come_through_a_model_of_random_weights(pair):
         ("A man with 23 x@y.org", "我有⟦1⟧只⟦2⟧。", "我有23只x@y.org。"),
         ("a {x}3 or {z}px", "⟦1⟧⟦2⟧-⟦3⟧px", "{x}3-{z}px"),
         ("3€px 4", "⟦1⟧px ⟦2⟧ ⟦9⟧", "3 px 4 ⟦9⟧"),
+        ("a %spx", "⟦1⟧px", "%spx"),
+        ("px%s a", "px⟦1⟧oder", "px%s oder"),
     ],
 )
 def test_what_placeholders_stand_for_makes_no_word_of_two(line, translation, text):

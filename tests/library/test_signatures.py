@@ -5,6 +5,7 @@ import pytest
 from keras_transformer.ground.errors import ConfigError, UserError
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.glossary import Glossary, Term
+from keras_transformer.text.marks import with_signs
 from keras_transformer.text.placeholders import MOST_PLACEHOLDERS, symbols_of
 from keras_transformer.text.road import NOTHING, Candidates
 from keras_transformer.text.signatures import as_texts
@@ -80,6 +81,15 @@ def test_a_protected_span_is_put_where_its_words_are_aligned_and_an_older_export
     older = Table(serving_default={"translation": ["ein Hund"], "score": [-1.0]})
     [best] = older.translate(["a dog"], protect=protection)
     assert (best.text, best.unplaced) == ("ein Hund", ("Köter",))
+
+
+def test_signs_of_tags_in_a_line_need_an_alignment_and_a_line_without_them_does_not():
+    answer = {name: values[:1] for name, values in BEAM.items()}
+    graph = Table(translate=answer, serving_default={name: values[:1] for name, values in SERVED.items()})
+    marks = Protection(has_marks=True)
+    for line in ("a dog", with_signs("a dog", [(2, "<b>"), (5, "</b>")])):
+        graph.translate([line], protect=marks)
+    assert [name for name, _ in graph.calls if name != "tokenize"] == ["serving_default", "translate"]
 
 
 def test_a_line_without_a_translation_is_refused_and_a_blank_one_is_not():

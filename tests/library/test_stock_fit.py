@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import keras_transformer as kt
 from keras_transformer.inspection import AttentionPictures, BleuScore, SampleTranslations
-from keras_transformer.inspection.log_folder import LogFolder
+from keras_transformer.inspection.callbacks import LogFolder
 from tests.support.events import read_events, read_pictures
 from tests.support.models import assert_close
 from tests.support.processes import fork_python

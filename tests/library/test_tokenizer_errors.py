@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
-from keras_transformer.pieces.tokenizer_errors import TokenizerError, explanation
+from keras_transformer.pieces.tokenizer import Tokenizer, TokenizerError, explanation, train_tokenizer
 
 SENTENCES = ["two three four five six seven"] * 9
 

@@ -58,3 +58,23 @@ every_value = pytest.mark.parametrize(
         for config, name in CASES.items()
     ],
 )
+
+# What changes the operations of a graph, and not only their widths; of all other fields, one value each at once.
+NUMBERS = RUN_MODEL.replace(
+    **{"encoder_layers": 2, "decoder_layers": 2, "d_model": 24, "d_ff": 20, "num_heads": 2, "key_dim": 4},
+    **{"value_dim": 12, "norm_epsilon": 0.1, "dropout": 0.2, "label_smoothing": 0.3},
+)
+
+
+def changes_operations(config: TransformerConfig) -> bool:
+    names = [field for field, values in VALUES.items() if isinstance(values[0], str | bool) and field != "activation"]
+    return any(getattr(config, name) != getattr(RUN_MODEL, name) for name in names)
+
+
+every_graph = pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param(NUMBERS, id="numbers"),
+        *(pytest.param(config, id=name) for config, name in CASES.items() if changes_operations(config)),
+    ],
+)

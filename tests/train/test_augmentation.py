@@ -11,11 +11,10 @@ from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
 from train.config.augmentation import AugmentationConfig
 from train.config.run import load_config
 from train.config.training import RowLengths, TrainingConfig
-from train.data.augmentation import CHANGES, Augmentation
+from train.data.augmentation import CHANGES, Augmentation, in_capitals, in_title_case
 from train.data.batches import FIELDS
 from train.data.corpus import Corpus, Split
 from train.data.encoding import EncodedPairs, Sentences, encode_corpus
-from train.data.noise import in_capitals, in_title_case
 from train.data.prepare import prepare_data
 
 ROWS = RowLengths(60, 60)

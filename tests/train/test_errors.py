@@ -5,8 +5,7 @@ import datetime
 import pytest
 
 from keras_transformer.ground.errors import ConfigError
-from train.config.errors import LONGEST, set_by
-from train.config.run import KEYS, check_config
+from train.config.run import KEYS, LONGEST, check_config, set_by
 
 OVERRIDES = ["training.steps=1", 'data.train=[{files = "a.tsv", weight = -1}]', "training.steps = 2", "model.norm=pre"]
 

@@ -11,8 +11,8 @@ from keras_transformer.model import Transformer
 from tests.support.events import read_added
 from tests.support.training import TINY, fit_in, reusable
 from train.config.training import RowLengths
+from train.loop.fit import ProfileSteps
 from train.loop.graph import graph_summary
-from train.loop.profile import ProfileSteps
 from train.loop.progress import Progress
 
 

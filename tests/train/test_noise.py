@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from train.data.noise import (
+from train.data.augmentation import (
     PUNCTUATION,
     in_capitals,
     in_title_case,

@@ -11,7 +11,7 @@ from keras_transformer.runs.run_folder import RunFolder
 from train.config.training import TrainingConfig
 from train.loop.progress import Progress
 from train.record.history import Part, commit, git, history, record_part
-from train.report.reproduction import reproduction_lines
+from train.report.report import reproduction_lines
 
 GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
 

@@ -1,22 +1,25 @@
 """The run configuration: one TOML file, checked where it is read."""
 
+import difflib
 import functools
 import importlib
 import os
 import pathlib
 import pkgutil
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
 import pydantic
 import tomli_w
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.notations import toml_of
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.runs.inference import TREES
+from keras_transformer.runs.kinds import load_model_config
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.search.options import check_coverage
 
@@ -24,13 +27,17 @@ from . import sources
 from .augmentation import AugmentationConfig, check_augmentation
 from .cleaning import CleaningConfig
 from .data import DataSection
-from .errors import sentence, set_by
-from .inherited import completed_by_start
-from .model import ModelConfig
+from .model import SET_ELSEWHERE, ModelConfig
 from .section import PathText, Section
 from .tokenizer import TokenizerConfig, check_tokenizer
 from .training import TrainingConfig
 from .translation import TranslationConfig
+
+LONGEST = 200  # characters of a value in a message
+OF_TABLES = ("model_type", "model_attributes_type", "dict_type")  # pydantic's names for a value that is no table
+BRANCHES = ("pair", "tsv", "table")  # names that pydantic puts between the number of an entry and its key
+
+RATES = ("dropout", "label_smoothing")  # of a model, which are keys of [training]
 
 
 def sections_in(package: ModuleType) -> tuple[type[DataSection], ...]:
@@ -198,3 +205,88 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
         values.pop(name, None)
     else:
         values[name] = value
+
+
+def completed_by_start(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of a configuration file with what they leave out and `training.start_from` has.
+
+    Without a section [model], the model is that of the other run, its two rates included. What [translation] leaves out
+    is the other run's own search, if it has one, as imported models do and presets, but for its shortlist: that is a
+    file of the other run. A run that has begun remembers both itself: the other one may be gone by then. Values that
+    make no sense, or name no run, are returned as they are.
+
+    Raises ConfigError if a file of the run is damaged.
+    """
+    training = values.get("training")
+    if not isinstance(training, dict) or not (folder := folder_of_start(values, training.get("start_from"))):
+        return values
+    values = dict(values)
+    if "model" not in values and folder.model.exists():
+        config = load_model_config(folder.model)
+        fields = {name: value for name, value in config.to_dict().items() if value is not None}
+        values["model"] = {name: value for name, value in fields.items() if name not in SET_ELSEWHERE}
+        rates = {name: fields[name] for name in RATES if fields[name] != getattr(TransformerConfig, name)}
+        values["training"] = rates | training
+    translation, search = values.get("translation", {}), folder.inference().search
+    if search and isinstance(translation, dict):
+        own = {name: value for name, value in search.items() if name in TranslationConfig.model_fields}
+        values["translation"] = {**own, **translation}
+    return values
+
+
+def folder_of_start(values: dict[str, Any], start_from: Any) -> RunFolder | None:
+    """Return the folder that remembers the model which training starts from; None if there is none."""
+    run_folder = values.get("run_folder")
+    if not (isinstance(start_from, str) and start_from):
+        return None
+    if isinstance(run_folder, str) and (own := RunFolder(pathlib.Path(run_folder).expanduser())).has_begun():
+        return own
+    return RunFolder(pathlib.Path(start_from).expanduser())
+
+
+def sentence(finding: dict[str, Any], where: Callable[[str], str], known_keys: Collection[str]) -> str:
+    """One of the `errors()` of a pydantic.ValidationError as a sentence.
+
+    where: from a key ("training.steps") to the file or option that set it. known_keys: all keys of a configuration.
+    """
+    kind, value = finding["type"], finding["input"]
+    place, source = [str(part) for part in finding["loc"]], ""
+    if place[0] == "data" and len(place) > 1:  # pydantic names the branch of the union: ("data", "files", "train")
+        source = f" if data.source is {place.pop(1)!r}"
+    if kind in ("union_tag_invalid", "union_tag_not_found"):  # found in the section `data`, about its key `source`
+        place, value = ["data", "source"], finding.get("ctx", {}).get("tag")
+    key = ".".join(part for part in place if part not in BRANCHES)
+    if kind == "extra_forbidden":
+        likely = _likely(key, known_keys)
+        return f"{where(key)}: there is no key {key}{source}" + (f"; did you mean {likely}?" if likely else ".")
+    if kind == "none_required":
+        return f"{where(key)}: {key} has no use{source}: leave it out."
+    if kind in ("missing", "union_tag_not_found"):
+        return f"{where(key)}: {key} is missing{source}."
+    if kind == "value_error":  # one of our own validators, whose message has the value in it
+        return f"{where(key)}: {key}: {finding['ctx']['error']}."
+    if kind == "union_tag_invalid":
+        return f"{where(key)}: {key} is {value!r}; it must be one of {finding['ctx']['expected_tags']}."
+    message = "input should be a table of keys" if kind in OF_TABLES else finding["msg"]
+    shown = repr(value)
+    if len(shown) > LONGEST:
+        shown = f"{shown[:LONGEST]}..."
+    return f"{where(key)}: {key} is {shown}: {message[0].lower()}{message[1:]}."
+
+
+def set_by(key: str, path: str | os.PathLike, overrides: Sequence[str]) -> str:
+    """The last override that sets the key, one inside it, or a value that has it inside; `path` if there is none."""
+    inside = f"{key}."
+    names = [(f"{override.partition('=')[0].strip()}.", override) for override in overrides]
+    options = [override for name, override in names if name.startswith(inside) or inside.startswith(name)]
+    return f"--set {options[-1]}" if options else str(path)
+
+
+def _likely(key: str, known_keys: Collection[str]) -> str | None:
+    """The key of the same name in another section, or else the one that looks most like it; None if there is none."""
+    if key in known_keys:  # of another data.source
+        return None
+    name = key.rpartition(".")[2]
+    same_name = [known for known in known_keys if known.rpartition(".")[2] == name]
+    similar = difflib.get_close_matches(key, known_keys, n=1)
+    return next(iter(same_name or similar), None)

@@ -15,7 +15,3 @@ def has_gpu() -> bool:
     import tensorflow as tf  # here, so that estimates need no TensorFlow
 
     return bool(tf.config.list_logical_devices("GPU"))
-
-
-def gigabytes(size: int) -> str:
-    return f"{size / 2**30:.1f} GiB"

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.machine import gigabytes
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.runs.run_folder import RunFolder
 
@@ -21,7 +22,7 @@ from ..step.training_model import TrainingModel, compiled
 from ..workers.strategy import distributed
 from ..workers.workers import Workers
 from .cost import training_memory
-from .memory import free_memory, gigabytes
+from .memory import free_memory
 
 log = logging.getLogger("train")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from keras_transformer.ground.durations import duration
-from keras_transformer.ground.machine import has_bfloat16_products
+from keras_transformer.ground.machine import gigabytes, has_bfloat16_products
 from keras_transformer.model_config import BaseModelConfig
 
 from ..config.training import RowLengths, TrainingConfig
@@ -17,7 +17,7 @@ from ..data.encoding import pair_keys, row_holding
 from ..data.prepare import PreparedData
 from ..data.statistics import length_sentence
 from .cost import corpus_flops, training_memory
-from .memory import free_memory, gigabytes, has_gpu
+from .memory import free_memory, has_gpu
 
 log = logging.getLogger("train")
 

@@ -9,12 +9,11 @@ import hashlib
 import logging
 import pathlib
 import zlib
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from keras_transformer.commands.console import command_app, exit_codes, prepare_process
+from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.commands.signals import end_on_interrupt
 from keras_transformer.ground.errors import UserError, message_of
 from keras_transformer.ground.files import write_atomically
@@ -153,11 +152,7 @@ def check_sum(content: bytes, expected: str, origin: str) -> None:
         )
 
 
-def main(prog_name: str | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Prepare the process, then run the command."""
-    end_on_interrupt()
-    prepare_process(is_long=True)
-    app(arguments, prog_name=prog_name)
+main = program(app, is_long=True, ends=end_on_interrupt)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import collections
 import json
 import pathlib
 import platform
+import shlex
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,12 @@ from ..data.prepare import PreparedData
 from ..data.spread import spread
 from ..data.statistics import data_table
 from ..loop.progress import Progress
-from ..record.history import history
+from ..record.history import Part, history
 from ..scoring.card import Card, TimedTranslations, translate_timed
 from ..scoring.outputs import SCORED
 from ..scoring.scored import Use
 from ..validation.selection import Selection
 from .curves import plot_curves, read_curves
-from .reproduction import reproduction_lines
 
 SAMPLES = 10
 PACKAGES = ("tensorflow", "keras", "tensorflow-text", "sentencepiece", "sacrebleu")
@@ -211,3 +211,50 @@ def cost_table(
         ("translation", timed.line().removeprefix("speed ")),
         ("training took", cost if "CPU" in devices else f"{hours:.2f} hours of {devices}; {cost}"),
     )
+
+
+def reproduction_lines(folder: RunFolder, training: TrainingConfig) -> list[str]:
+    """Lines of Markdown: the commands that repeat the run, and what they need for the same result.
+
+    Commits are those of the run's history; a run from before there was a history has none.
+    """
+    parts = distinct(history(folder))
+    name = folder.path.name
+    lines = ["```"]
+    if parts and parts[-1].commit:
+        lines.append(f"git checkout {parts[-1].commit.partition(' ')[0]}")
+    start = f"Its first weights are those of {training.start_from}. " if training.start_from else ""
+    decided = "the order of the text" if training.start_from else "the first weights, the order of the text"
+    repeated = "" if len(parts) < 2 else ", if the same is changed at the same steps"
+    lines += [
+        shlex.join(["keras-transformer", "train", folder.config.name, "--set", f"run_folder=runs/{name}_again"]),
+        "```",
+        "",
+        f"`{folder.config.name}` is the configuration at the end of this page, with every override and default; save "
+        f"it under that name first. {start}Its seed, {training.seed}, decides {decided} and dropout: the same text, "
+        f"packages and processor give the same weights, on CPUs bit for bit{repeated}.",
+        "",
+    ]
+    if len(parts) < 2:
+        return [*lines, f"Commit: {named(parts[0].commit if parts else None)}."]
+    return [*lines, "It was trained", "", *map(part_line, parts)]
+
+
+def distinct(parts: list[Part]) -> list[Part]:
+    """The parts without those that went on with the code and the configuration of the part before."""
+    return [
+        part
+        for number, part in enumerate(parts)
+        if number == 0 or part.changes or part.commit != parts[number - 1].commit
+    ]
+
+
+def part_line(part: Part) -> str:
+    """An item of a list: where a part begins, its commit, what it changed."""
+    changes = [f"; `{key}` was {before} and is {after}" for key, (before, after) in part.changes.items()]
+    return f"- from step {part.step:,} on, commit {named(part.commit)}{''.join(changes)}"
+
+
+def named(commit: str | None) -> str:
+    """A commit as people read it."""
+    return commit or "not known, since the code was not in a git checkout"

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.marian_yaml import read_options, read_vocabulary
-from keras_transformer.models.imported.one_model import renumbered
 from keras_transformer.models.imported.vocabulary import Vocabulary
-from keras_transformer.pieces.pair_tokenizer import PairTokenizer, pair_model_bytes
-from keras_transformer.pieces.tokenizer import Tokenizer, processor_of
+from keras_transformer.pieces.pair_tokenizer import SPECIAL_PIECES, PairTokenizer, pair_model_bytes
+from keras_transformer.pieces.tokenizer import SPECIAL_IDS, Tokenizer, TokenizerError, model_proto, processor_of
+
+NONE = -1  # in place of the id of a piece that the model did not have
 
 SPM = ".spm"
 VOCABULARIES = (("*.src.vocab.yml", "*.trg.vocab.yml"), ("*vocab.yml",) * 2, ("vocab*.spm",) * 2)  # without decoder.yml
@@ -141,3 +142,38 @@ def vocabulary_in(model: bytes, path: pathlib.Path) -> Vocabulary:
     processor = processor_of(model, path)
     pieces = processor.id_to_piece(list(range(processor.get_piece_size())))
     return Vocabulary.of_pieces(pieces, path, unk=processor.unk_id(), eos=processor.eos_id())
+
+
+def renumbered(spm: bytes) -> tuple[bytes, list[int]]:
+    """Return the model with PAD, UNK, BOS and EOS first, the other pieces as they were; and the old id of each piece.
+
+    A model that has no PAD or no BOS gets one, whose old id is NONE. One that has our ids already is returned as it is.
+    Raises TokenizerError if it is damaged, has no UNK or EOS, or has a special piece as a piece of another kind.
+    """
+    old = processor_of(spm, "The vocabulary")
+    special = [getattr(old, f"{name}_id")() for name in SPECIAL_IDS]
+    order = [*special, *(number for number in range(old.get_piece_size()) if number not in special)]
+    if order == list(range(len(order))):
+        return spm, order
+    for name, number in zip(SPECIAL_IDS, special, strict=True):
+        if number == NONE and name in ("unk", "eos"):
+            raise TokenizerError(f"The vocabulary has no {name} among its pieces: it is not of a translation model.")
+    proto = model_proto(spm)
+    pieces = list(proto.pieces)
+    for number in order[len(special) :]:
+        if pieces[number].piece in SPECIAL_PIECES.values():
+            raise TokenizerError(f"The vocabulary has {pieces[number].piece} as a piece that texts have.")
+    del proto.pieces[:]
+    for new, number in enumerate(order):
+        piece = proto.pieces.add()
+        if number != NONE:
+            piece.CopyFrom(pieces[number])
+        if new in SPECIAL_PIECES:
+            piece.piece = SPECIAL_PIECES[new]
+        if number == NONE:
+            piece.type, piece.score = proto.SentencePiece.CONTROL, 0.0
+    for name, new in SPECIAL_IDS.items():
+        setattr(proto.trainer_spec, f"{name}_id", new)
+        setattr(proto.trainer_spec, f"{name}_piece", SPECIAL_PIECES[new])
+    proto.trainer_spec.vocab_size = len(order)
+    return proto.SerializeToString(), order
