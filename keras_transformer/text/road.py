@@ -50,7 +50,7 @@ class Ask(NamedTuple):
         """What of the abilities of an engine it needs."""
         asked = {
             PREFIX: self.prefix,
-            REQUIRED: self.required,
+            REQUIRED: self.required or self.numbers,
             FORBIDDEN: self.protection.forbidden.terms,
             FORBIDDEN_FLAGS: any(term.flags for term in self.protection.forbidden.terms),
             PROTECT: self.protection.kinds or self.protection.has_marks,
@@ -59,7 +59,9 @@ class Ask(NamedTuple):
         return frozenset(name for name, value in asked.items() if value)
 
     def with_numbers(self, text: str) -> "Ask":
-        """Return what it asks of a text of which no number may be missing."""
+        """Return what it asks of a text, whose numbers are phrases that must come if it asks for them."""
+        if not self.numbers:
+            return self
         return self._replace(required=tuple(dict.fromkeys((*self.required, *numbers_in(text)))))
 
     def without_marks(self) -> "Ask":
@@ -233,6 +235,8 @@ def translate(
     if not any(LEFT in line for line in lines):
         plain = {ask: ask.without_marks() for ask in dict.fromkeys(asks)}
         asks = [plain[ask] for ask in asks]
+    if engine.requires_numbers:
+        asks = [ask._replace(numbers=True) for ask in asks]
     asked: set[str] = set()
     for ask in dict.fromkeys(asks):
         asked |= ask.names
@@ -246,10 +250,7 @@ def translate(
         ProtectedLine.of(line, ask.protection, placeholders, hides_terms) for line, ask in zip(lines, asks, strict=True)
     ]
     texts = [of_line.searched for of_line in hidden]
-    asks = [
-        ask.with_numbers(text) if ask.numbers or engine.requires_numbers else ask
-        for ask, text in zip(asks, texts, strict=True)
-    ]
+    asks = [ask.with_numbers(text) for ask, text in zip(asks, texts, strict=True)]
     found = engine.search(texts, asks, first_line or 1)
     alignments = alignments_of(engine, hidden, texts, found)
     results = []
