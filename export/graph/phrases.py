@@ -9,6 +9,7 @@ from keras_transformer.ground.tokens import BOS, PAD, UNK
 from keras_transformer.pieces.normalization import BLANK
 from keras_transformer.pieces.prefixes import GUARD
 from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.text.numbers import APART
 from keras_transformer.text.placeholders import SYMBOL
 from keras_transformer.text.required import (
     ATTACHED,
@@ -25,6 +26,9 @@ from .prefixes import padded_endings, places_in
 from .ragged_rows import kept, of_values, row_numbers
 
 PHRASE = "A required phrase"
+WORD = r"[\pL\pN_]*[\pL\p{Nl}\p{No}_][\pL\pN_]*"  # that is no number
+NUMBER = r"[^\p{Nd}]*(\p{Nd}+(?:[.,:/-]\p{Nd}+)*)|[^\p{Nd}]+"  # and what stands before it, or behind all numbers
+OTHER_DIGITS = r"(?m)^.*[^\x00-\x7F].*$"  # a number that has others than 0 to 9
 CONTRADICTION = "A required phrase has a forbidden one: keep one."
 
 
@@ -82,6 +86,17 @@ class GraphPhraseReader:
         alone = self.encode(words)
         alone = kept(alone, ~of_values(is_apart, alone))
         return tf.concat([inside, alone], axis=1)
+
+
+def with_numbers(phrases, texts, is_asked):
+    """Append the numbers of texts to phrases where they are asked for, as text/numbers.py finds them.
+
+    Shapes: phrases string (B,), one per line of each; texts string (B,); is_asked int32 (B,) -> string (B,).
+    """
+    numbers = texts
+    for pattern, written in (APART, " "), (WORD, "x"), (NUMBER, "\\1\n"), (OTHER_DIGITS, ""):
+        numbers = tf.strings.regex_replace(numbers, pattern, written)
+    return tf.where(is_asked > 0, tf.strings.join([phrases, numbers], "\n"), phrases)
 
 
 def capitalised(words):

@@ -10,7 +10,7 @@ from keras_transformer.pieces.batching import BYTES_PER_TOKEN
 from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.runs.confidence import Calibration
-from keras_transformer.search.options import SearchOptions, check_coverage
+from keras_transformer.search.options import SearchOptions, check_coverage, check_reads_no_text
 from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.rules.placeholders import rule_of_placeholders
 from keras_transformer.search.rules.table import Rules
@@ -28,7 +28,7 @@ from ..versions import ExportError
 from .confidences import Confidences
 from .explained import EXPLAINED_LINES, explained_line, no_explanation
 from .forbidden import Found, found_in, read_forbidden, search_without
-from .phrases import GraphPhraseReader, LineRules, check_not_forbidden, is_blank, loss_allowed, texts_of
+from .phrases import GraphPhraseReader, LineRules, check_not_forbidden, is_blank, loss_allowed, texts_of, with_numbers
 from .prefixes import GraphPrefixReader
 from .prepared import prepared_decoder
 from .ragged_rows import kept, of_values
@@ -73,6 +73,7 @@ class ServedGraph(tf.Module):
                 f"The model computes in {', '.join(sorted(dtypes))}; float32 alone or bfloat16 alone can be exported."
             )
         check_coverage(transformer.model_config, options.coverage_penalty)
+        check_reads_no_text(options, "an export, but a request to it,")
         self.weights = {weight.path: weight.value for weight in transformer.weights}
         self.tokenizer = graph_tokenizer(tokenizer.model_bytes)
         self._prefixes = GraphPrefixReader(tokenizer, self.tokenizer.encode_target)
@@ -149,7 +150,7 @@ class ServedGraph(tf.Module):
         """
         ids, truncated = self.encode(text, self.max_source_tokens)
         lines, decode = tf.size(text), self.tokenizer.decode
-        rules, is_cut = self.rules_of_lines(inputs, lines, self.max_source_tokens)
+        rules, is_cut = self.rules_of_lines(inputs, text, self.max_source_tokens)
         truncated |= is_cut
 
         forbidden = read_forbidden(of_each_line(FORBIDDEN.name, inputs[FORBIDDEN.name], lines))
@@ -174,12 +175,13 @@ class ServedGraph(tf.Module):
         nothing = {name: tf.fill([lines, self.options.beam_size], value) for name, value in empty.items()}
         return in_slices(lengths_of(ids), run, nothing) | {"truncated": truncated}
 
-    def rules_of_lines(self, inputs: dict, lines, most: int):
-        """Return the LineRules of B lines, and whether their prefixes were cut: bool (B,)."""
+    def rules_of_lines(self, inputs: dict, text, most: int):
+        """Return the LineRules of lines, string (B,), and whether their prefixes were cut: bool (B,)."""
+        lines = tf.size(text)
         rules = agreeing({each.rule: checked(each, inputs[each.name], lines) for each in self._inputs})
-        texts = (of_each_line(each.name, inputs[each.name], lines) for each in (PREFIX, REQUIRED))
-        prefixes, endings, is_cut = self._prefixes.read(next(texts), most)
-        required = self._phrases.read(next(texts), most)
+        prefix, required = (of_each_line(each.name, inputs[each.name], lines) for each in (PREFIX, REQUIRED))
+        prefixes, endings, is_cut = self._prefixes.read(prefix, most)
+        required = self._phrases.read(with_numbers(required, text, rules.pop("require_numbers")), most)
         return LineRules(rules, prefixes, endings, required, self._phrases.word_edges), is_cut
 
     def explain(self, text, **inputs) -> dict:
@@ -192,7 +194,7 @@ class ServedGraph(tf.Module):
         message = f"explain takes at most {EXPLAINED_LINES} lines."
         with tf.control_dependencies([tf.debugging.Assert(lines <= EXPLAINED_LINES, [message, lines])]):
             ids, truncated = self.encode(text, min(EXPLAINED_TOKENS, self.max_source_tokens))
-        rules, is_cut = self.rules_of_lines(inputs, lines, EXPLAINED_TOKENS)
+        rules, is_cut = self.rules_of_lines(inputs, text, EXPLAINED_TOKENS)
         rules.rules["limits"] = tf.minimum(rules.rules["limits"], EXPLAINED_TOKENS)
         truncated |= is_cut
 

@@ -30,6 +30,7 @@ LARGEST = 127  # of a rounded number, on both sides of 0
 
 LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256, 512)  # tokens of a source for which a search of fixed shapes is made
 LENGTHS_OF_ANY = (32, 128)  # the same if the output may be of any length, beside the longest source
+LENGTHS_WITH_PREFIX = (128,)  # the same if the beginning is given: such a signature is as large as four others
 MANY = 8  # sentences that are searched together: more take longer per sentence
 LONGEST_OF_MANY = 64
 # The largest share of the vocabulary with which chosen columns take less time than all of them, by the weights, for
@@ -54,7 +55,7 @@ def rooms_up_to(max_source_tokens: int, extra_length: int) -> tuple[Room, ...]:
         *(Room(1, length) for length in up_to_longest(LENGTHS_OF_ANY)),
         *(Room(1, length, usual[length]) for length in lengths),
         *(Room(MANY, length, usual[length]) for length in lengths if length <= LONGEST_OF_MANY),
-        *(Room(1, length, None, takes_prefix=True) for length in up_to_longest(LENGTHS_OF_ANY)),
+        *(Room(1, length, None, takes_prefix=True) for length in up_to_longest(LENGTHS_WITH_PREFIX)),
     )
 
 

@@ -46,6 +46,7 @@ GLOSSARY = Input(
 )
 INPUTS = (PROTECT, KEEP, GLOSSARY)
 UNPLACED = "unplaced"  # an output: spans and required phrases that are missing in a translation, one per line
+NUMBERS = "require_numbers"  # an input of the graph
 REMAINING = "remaining"  # an output: forbidden phrases that are in a translation all the same, one per line
 FORCED = "is_forced"  # an output of the graph: whether required phrases made a translation improbable
 OF_PHRASES = (UNPLACED, REMAINING)
@@ -76,14 +77,15 @@ def answered(names: tuple[str, ...], inputs: Arrays, is_named: bool) -> tuple[st
     """Return the outputs that are answered: UNPLACED, REMAINING and FORCED only if named, or if something is asked."""
     if is_named:
         return names
-    idle = {UNPLACED} if not is_asked(inputs, *INPUTS, REQUIRED) else set()
-    idle |= {FORCED} if not is_asked(inputs, REQUIRED) else set()
-    idle |= {REMAINING} if not is_asked(inputs, FORBIDDEN) else set()
+    of_spans, of_phrases = (each.name for each in INPUTS), (REQUIRED.name, NUMBERS)
+    idle = {UNPLACED} if not is_asked(inputs, *of_spans, *of_phrases) else set()
+    idle |= {FORCED} if not is_asked(inputs, *of_phrases) else set()
+    idle |= {REMAINING} if not is_asked(inputs, FORBIDDEN.name) else set()
     return tuple(name for name in names if name not in idle)
 
 
-def is_asked(inputs: Arrays, *of: Input) -> bool:
-    return any(any(inputs[each.name].tolist()) for each in of if each.name in inputs)
+def is_asked(inputs: Arrays, *names: str) -> bool:
+    return any(any(inputs[name].tolist()) for name in names if name in inputs)
 
 
 class Traits(NamedTuple):
@@ -134,6 +136,8 @@ def run_protected(compute: Compute, outputs: tuple[str, ...], inputs: Arrays, tr
     lines = [text.decode(*AS_IT_IS) for text in inputs["text"]]
     try:
         asks = [ask_of(*values) for values in of_rows(inputs, (REQUIRED, *INPUTS, FORBIDDEN))]
+        numbers = np.broadcast_to(inputs.get(NUMBERS, np.zeros(1)), len(asks)) > 0
+        asks = [ask._replace(numbers=bool(asked)) for ask, asked in zip(asks, numbers, strict=True)]
         results = translate(engine, lines, asks, first_line=None)
     except UserError as error:
         raise invalid(str(error)) from None

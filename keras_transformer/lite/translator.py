@@ -95,7 +95,7 @@ class LiteTranslator(Engine):
             source_ids = np.full((room.rows, room.tokens), PAD, np.int32)
             for row, index in enumerate(indices):
                 source_ids[row, : lengths[index]] = sources[index]
-            outputs = self._searches.run(room, source_ids, self.options.n_best, prefixes.get(indices[0], {}))
+            outputs = self._searches.run(room, source_ids, self.options.n_best, **prefixes.get(indices[0], {}))
             for row, index in enumerate(indices):
                 if room.outputs is not None and not outputs["is_done"][row]:
                     unfinished[index] = lengths[index]
@@ -196,9 +196,7 @@ class SearchPool:
         with without_notice(), self._taken(room):
             pass
 
-    def run(
-        self, room: Room, source_ids: np.ndarray, n_best: int, rules: Mapping[str, np.ndarray]
-    ) -> dict[str, np.ndarray]:
+    def run(self, room: Room, source_ids: np.ndarray, n_best: int, **rules: np.ndarray) -> dict[str, np.ndarray]:
         """Search for the sentences of a room, int32 (rows, tokens): see `lite_model`."""
         with self._taken(room) as runner:
             return runner(source_ids=source_ids, n_best=np.full(room.rows, n_best, np.int32), **rules)

@@ -16,7 +16,7 @@ from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import EOS, PAD
 from keras_transformer.parsing.linear import is_closing, is_leaf, is_opening
 from keras_transformer.pieces.normalization import SPACE
-from keras_transformer.search.options import ON, SearchOptions
+from keras_transformer.search.options import ON, SearchOptions, check_reads_no_text
 from keras_transformer.search.scores import NEVER
 from keras_transformer.search.state import PerSentence
 
@@ -25,6 +25,7 @@ DEEPEST = 100  # brackets that may be open at once; the deepest tree of the Penn
 
 def check_rules(options: SearchOptions) -> None:
     """Raises ConfigError for a rule that may forbid the only token that continues a tree, or allow a forbidden one."""
+    check_reads_no_text(options, "a search that writes only trees (--constrained)")
     contradicts = {
         "min_length": options.min_length > 1,
         "no_repeat_ngram_size": options.no_repeat_ngram_size > 0,

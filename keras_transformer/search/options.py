@@ -36,6 +36,7 @@ class Option:
     in_run: whether a run folder may have a value of its own, in inference.json; [translation] in the configuration has
     most of these keys.
     needs: the option without which it does nothing.
+    reads_text: whether it is about the text of a sentence, of which the search itself knows nothing.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Option:
     not_served: str = ""
     in_run: bool = False
     needs: str = ""
+    reads_text: bool = False
 
 
 def row(
@@ -145,6 +147,16 @@ class SearchOptions:
         "Tokens of the longest translation, end of sentence included, if extra_length allows more.",
         OUTPUT,
         rule="limits",
+    )
+    require_numbers: int = row(
+        0,
+        0,
+        1,
+        "1: each number that the source has in digits must come in the translation as the source writes it; 0: no such "
+        "rule.",
+        OUTPUT,
+        rule="require_numbers",
+        reads_text=True,
     )
     no_repeat_ngram_size: int = row(  # Paulus et al. 2018
         0,
@@ -246,6 +258,13 @@ def check_options(options: Any) -> None:
     """Raises TypeError if these are no SearchOptions."""
     if not isinstance(options, SearchOptions):
         raise TypeError(f"options must be SearchOptions, such as SearchOptions(beam_size=4). Received: {options!r:.60}")
+
+
+def check_reads_no_text(options: SearchOptions, what: str) -> None:
+    """Raises ConfigError for an option that reads text, in a search of `what`, which gets none."""
+    for option in OPTIONS.values():
+        if option.reads_text and (value := getattr(options, option.name)) != option.default:
+            raise ConfigError(f"{option.name} is {value}, which {what} does not know: leave it out.")
 
 
 def checked(option: Option, value: Any) -> int | float | str | None:

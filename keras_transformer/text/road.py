@@ -16,6 +16,7 @@ from keras_transformer.pieces.batching import list_of_lines
 from keras_transformer.pieces.normalization import is_blank
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import Document, DocumentTranslator
+from keras_transformer.text.numbers import numbers_in
 from keras_transformer.text.placeholders import OPENING
 from keras_transformer.text.placing import Alignment
 from keras_transformer.text.protected import ProtectedLine
@@ -33,24 +34,35 @@ SPANS = frozenset({PROTECT, KEEP, GLOSSARY})  # what the road itself does: every
 
 
 class Ask(NamedTuple):
-    """What a line asks of its translation: a text with which it begins, phrases that it has, and a Protection."""
+    """What a line asks of its translation: a text with which it begins, phrases that it has, and a Protection.
+
+    numbers: whether it must have the numbers of the line too; all lines must if `require_numbers` is an option of the
+    engine's search.
+    """
 
     prefix: str = ""
     required: tuple[str, ...] = ()
     protection: Protection = Protection()
+    numbers: bool = False
 
     @property
     def names(self) -> frozenset[str]:
         """What of the abilities of an engine it needs."""
         asked = {
             PREFIX: self.prefix,
-            REQUIRED: self.required,
+            REQUIRED: self.required or self.numbers,
             FORBIDDEN: self.protection.forbidden.terms,
             FORBIDDEN_FLAGS: any(term.flags for term in self.protection.forbidden.terms),
             PROTECT: self.protection.kinds or self.protection.has_marks,
             GLOSSARY: self.protection.glossary.terms,
         }
         return frozenset(name for name, value in asked.items() if value)
+
+    def with_numbers(self, text: str) -> "Ask":
+        """Return what it asks of a text, whose numbers are phrases that must come if it asks for them."""
+        if not self.numbers:
+            return self
+        return self._replace(required=tuple(dict.fromkeys((*self.required, *numbers_in(text)))))
 
     def without_marks(self) -> "Ask":
         """Return what a line asks for that has no signs of text/marks.py."""
@@ -79,7 +91,7 @@ class Engine(abc.ABC):
 
     name: of it, at the beginning of a sentence. abilities: names of what a line may ask of it, among them those above.
     placeholders: how many of them its model knows (text/placeholders.py). aligns: whether it aligns words; if not,
-    placeholders stand for terms too. beam_size: the most candidates of a line.
+    placeholders stand for terms too. beam_size: the most candidates of a line. options: of its search, if it has any.
     """
 
     name = "This engine"
@@ -87,6 +99,12 @@ class Engine(abc.ABC):
     placeholders = 0
     aligns = True
     beam_size = 1
+    options: Any = None  # SearchOptions, or values by name
+
+    @property
+    def requires_numbers(self) -> bool:
+        of = self.options.get if isinstance(self.options, Mapping) else functools.partial(getattr, self.options)
+        return bool(of("require_numbers", 0))
 
     @abc.abstractmethod
     def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
@@ -217,6 +235,8 @@ def translate(
     if not any(LEFT in line for line in lines):
         plain = {ask: ask.without_marks() for ask in dict.fromkeys(asks)}
         asks = [plain[ask] for ask in asks]
+    if engine.requires_numbers:
+        asks = [ask._replace(numbers=True) for ask in asks]
     asked: set[str] = set()
     for ask in dict.fromkeys(asks):
         asked |= ask.names
@@ -230,6 +250,7 @@ def translate(
         ProtectedLine.of(line, ask.protection, placeholders, hides_terms) for line, ask in zip(lines, asks, strict=True)
     ]
     texts = [of_line.searched for of_line in hidden]
+    asks = [ask.with_numbers(text) for ask, text in zip(asks, texts, strict=True)]
     found = engine.search(texts, asks, first_line or 1)
     alignments = alignments_of(engine, hidden, texts, found)
     results = []

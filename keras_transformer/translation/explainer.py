@@ -19,7 +19,7 @@ from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.runs.kinds import config_of, incremental_decoder
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run
-from keras_transformer.search.options import SearchOptions, check_coverage, check_options
+from keras_transformer.search.options import SearchOptions, check_coverage, check_options, check_reads_no_text
 from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.rules.placeholders import rule_of_placeholders
 from keras_transformer.search.rules.table import Rules
@@ -88,6 +88,7 @@ class Explainer:
         check_vocabulary(config, tokenizer)
         self.tokenizer, self.options = tokenizer, SearchOptions() if options is None else options
         check_options(self.options)
+        check_reads_no_text(self.options, "an Explainer")
         check_coverage(config, self.options.coverage_penalty)
         self._shortlist = table_for(self.options, shortlist, tokenizer)
         transformer = in_precision(transformer, precision)

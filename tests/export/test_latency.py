@@ -46,12 +46,6 @@ def test_latencies_are_of_the_length_of_the_sentence_with_its_end(monkeypatch):
     assert all(one["p50"] == one["p99"] == 2_000 for one in found)
 
 
-def test_the_sentences_of_a_length_take_turns_a_hundred_times_at_most(monkeypatch):
-    clock = Clock(monkeypatch, seconds=0.0)
-    [found] = latencies(clock.translate, clock, ["aa", " \u3000", "b", "c"])
-    assert found["requests"] == 100 and clock.asked == (["aa", "b", "c"] * 34)[:100]
-
-
 def test_half_of_the_requests_take_no_longer_than_p50_and_19_of_20_no_longer_than_p95(monkeypatch):
     clock = Clock(monkeypatch)
 

@@ -15,6 +15,7 @@ from export.graph.phrases import (
     is_first,
     loss_allowed,
     texts_of,
+    with_numbers,
 )
 from export.graph.served_graph import ServedGraph
 from keras_transformer.ground.errors import InputError
@@ -29,7 +30,7 @@ from keras_transformer.translation.translator import Translator
 from tests.support.exports import asker
 from tests.support.marian import pair_tokenizer
 from tests.support.runs import SENTENCES
-from tests.support.text_rules import REQUIRED
+from tests.support.text_rules import NUMBERS, REQUIRED
 
 
 def tokenizer_with_signs():
@@ -114,6 +115,14 @@ def test_a_graph_reads_phrases_as_python_does(pair, kind):
     allowed = loss_allowed(texts_of(read(tf.constant(["\n".join(each) for each in phrases])), graph.decode)).numpy()
     assert allowed.tolist() == [required.loss_allowed(phrase.text for phrase in of_line) for of_line in in_python]
     assert (graph_reader.word_edges.numpy() == reader.word_edges).all()
+
+
+def test_a_graph_adds_the_numbers_of_a_text_that_python_finds():
+    texts, phrases = zip(*NUMBERS, strict=True)
+    for asked in (0, 1):
+        found = with_numbers(tf.fill([len(texts)], "a dog"), tf.constant(texts), tf.fill([len(texts)], asked))
+        lines = [list(dict.fromkeys(filter(None, text.decode().split("\n")))) for text in found.numpy()]
+        assert lines == [["a dog", *(numbers if asked else [])] for numbers in phrases]
 
 
 @pytest.mark.slow

@@ -115,7 +115,7 @@ def test_a_graph_that_divides_placeholders_into_pieces_knows_none():
 
 
 def test_phrases_that_a_term_replaced_are_named_and_those_that_it_brought():
-    asked = {"glossary": ["dog\tK\u00f6ter"], "required": ["dog\nRuns ", "", "cat"], "forbidden": ["k\u00f6ter"]}
+    asked = {"glossary": ["dog\tK\u00f6ter"], "required": ["dog\nRUNS ", "", "cat"], "forbidden": ["k\u00f6ter"]}
     answer = ask(["a dog runs", "a dog", ""], outputs=(REMAINING, UNPLACED), **asked)
     assert firsts(answer[UNPLACED]) == ["dog", "", "cat"] and firsts(answer[REMAINING]) == ["K\u00f6ter"] * 2 + [""]
     assert answer[UNPLACED][:, 1].tolist() == [b""] * 3

@@ -2,12 +2,9 @@
 
 import contextlib
 import dataclasses
-import json
 import os
-import shutil
 import socket
 import ssl
-import subprocess
 import time
 
 import grpc
@@ -23,7 +20,6 @@ from export.server.options import ServerOptions
 from export.server.process import local_server
 
 LINES = ["a", "ü"]
-LONG = "x" * 200_000
 
 
 @pytest.fixture(scope="module")
@@ -108,22 +104,6 @@ def test_unix_sockets_have_no_tls_although_the_ports_do(echo_folder, options, tm
         with grpc.insecure_channel(f"unix:{rpc}") as channel:
             answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20)
     assert answer.status == health_pb2.HealthCheckResponse.SERVING
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("version", ["--http1.1", "--http2"])
-def test_curl(server, authority, version):
-    if shutil.which("curl") is None:
-        pytest.skip("there is no curl here")
-    body = json.dumps({"inputs": [LONG]})
-    process = subprocess.run(
-        ["curl", "-sS", version, "--cacert", authority.certificate, "-d@-", f"{server.url}:predict"],
-        input=body,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert json.loads(process.stdout)["outputs"]["translation"] == [LONG], process.stderr
 
 
 def test_a_body_that_is_refused_is_read_so_that_the_client_gets_the_reason(server, authority):

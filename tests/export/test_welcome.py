@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 import requests
 
-from export.graph.request import FORBIDDEN, PREFIX, REQUIRED, inputs_of
+from export.graph.request import inputs_of
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from export.server.protection import INPUTS
 from export.server.signature import Signature
 from export.server.welcome import page_data, welcome
 from export.versions import CERTIFICATE
@@ -79,18 +78,6 @@ def test_it_is_not_kept_and_may_do_nothing_but_ask_its_server():
     named = {name: answer.headers[name] for name in ("cache-control", "referrer-policy", "x-content-type-options")}
     assert [*named.values(), answer.headers["x-frame-options"]] == ["no-store", "no-referrer", "nosniff", "DENY"]
     assert data_in(answer.body.decode()) == page_data("a model", signatures, QUOTED, ["a model", "other"])
-
-
-def test_numbers_have_bounds_and_what_has_several_lines_an_example():
-    """Whole numbers are written as such, and a text of one line has neither."""
-    options = inputs_of(SearchOptions(length_penalty=0.6), 99)
-    texts = [PREFIX, REQUIRED, FORBIDDEN, *INPUTS]
-    found = page_data("mine", {"translate": signature_of([*options, *texts])})["options"]
-    assert [one["name"] for one in found] == [one.name for one in (*options, *texts)]
-    assert {type(one["default"]) for one in found if one.get("is_whole")} == {int}
-    assert {one["name"] for one in found if "lowest" in one} == {one.name for one in options}
-    assert {one["name"] for one in found if "placeholder" in one} == {"required", "forbidden", "keep", "glossary"}
-    assert [one["default"] for one in found if one["name"] == "length_penalty"] == [0.6]
 
 
 @pytest.mark.parametrize(("example", "text"), [("", "Hello!"), ("It's two dogs.", "It's two dogs.")])

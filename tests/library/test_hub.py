@@ -1,6 +1,5 @@
 """hf://USER/MODEL is downloaded and imported once, only what models have, and what goes wrong is one sentence."""
 
-import os
 import pathlib
 import sys
 
@@ -187,26 +186,6 @@ def test_a_marian_mt_model_on_the_hub_is_imported_once(marian_mt, pair, tmp_path
     assert model.model_config.norm_epsilon == 1e-5
     assert folder == tmp_path.joinpath("HF_ASSETS_CACHE", "keras-transformer", *snapshot, "run")
     assert [path.name for path in folder.parent.iterdir()] == ["run"]
-
-
-@pytest.fixture
-def downloaded(marian_mt, tmp_path):
-    """A folder with the files of a MarianMT model, and nothing else."""
-    for name, content in marian_mt.items():
-        (tmp_path / name).write_bytes(content)
-    return tmp_path
-
-
-def test_an_import_that_cannot_come_to_its_place_is_an_error(marian_mt, downloaded, monkeypatch):
-    def rename(source, target):
-        if target == downloaded / "run":
-            raise OSError("full")
-        return os.replace(source, target)
-
-    monkeypatch.setattr(os, "rename", rename)
-    with pytest.raises(OSError, match="full"):
-        presets.import_into(downloaded / "run", downloaded)
-    assert {path.name for path in downloaded.iterdir()} == marian_mt.keys()
 
 
 def test_a_model_on_the_hub_is_imported_by_command_as_marian_computes_it(marian_mt, tmp_path):

@@ -125,17 +125,6 @@ def test_only_what_was_typed_last_is_shown(served):
     assert served.locator("#translation").inner_text() == "Ein Hund läuft"
 
 
-def test_typing_fast_asks_once(served):
-    served.locator("#sentence").evaluate("""box => {
-        for (const letter of "A dog runs") {
-            box.value += letter;
-            box.dispatchEvent(new Event("input", { bubbles: true }));
-        }
-    }""")
-    served.locator("#beam-tree .node").first.wait_for()
-    assert [body["instances"][0]["text"] for body in served.asked] == ["A dog runs"] * 2
-
-
 def test_reasons_that_the_server_refuses_leave_the_translation(served):
     served.fill("#sentence", "A dog runs")
     served.locator("#beam-tree .node").first.wait_for()
@@ -150,15 +139,6 @@ def test_reasons_that_the_server_refuses_leave_the_translation(served):
     assert served.locator("#error").inner_text() == "Too many ask."
     assert served.locator("#translation").inner_text() == "Ein Hund läuft"
     assert not served.locator("#attention").is_visible() and not served.locator("#beam").is_visible()
-
-
-@pytest.mark.parametrize("status", [200, 413, 502])
-def test_an_answer_that_is_no_json_is_named_by_its_status(served, status):
-    """That of a proxy before the server, for example."""
-    served.route("**/*:predict", lambda route: route.fulfill(status=status, body="<h1>Bad Gateway</h1>"))
-    served.fill("#sentence", "A dog runs")
-    served.locator("#error:not(:empty)").wait_for()
-    assert served.locator("#error").inner_text() == f"The server answered {status}."
 
 
 def test_a_server_that_is_gone_is_named(served):

@@ -48,18 +48,6 @@ def test_attention_and_beam_of_another_text_are_not_shown_and_the_page_says_why(
     assert not served.locator("#not-explained").is_visible() and served.locator("#in-part").is_visible()
 
 
-def test_translations_that_have_become_equal_are_shown_once_where_the_best_is(served):
-    texts, scores = ["Ein {x}", "Der {x}", "Ein {x}", "Der {x}", "Das {x}"], [-0.1, -0.2, -0.3, -0.4, -0.5]
-    served.row = served.row | {"translations": texts, "scores": scores, "log_probabilities": scores}
-    for name in ("pieces", "piece_log_probabilities", "is_cut", "is_forced", "confidences"):
-        served.row[name] = served.row[name][:1] * len(texts)
-    served.fill("#sentence", "A {x}")
-    served.locator(".alternative").first.wait_for()
-    assert served.locator(".alternative .text").all_inner_texts() == ["Ein {x}", "Der {x}", "Das {x}"]
-    shown = served.locator(".alternative").all_inner_texts()
-    assert all(number in text for number, text in zip(("0.10", "0.20", "0.50"), shown, strict=True))
-
-
 @pytest.mark.parametrize(
     ("output", "of_best", "words"),
     [

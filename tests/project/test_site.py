@@ -72,19 +72,3 @@ def test_every_link_of_the_site_leads_to_a_file_and_a_heading(site):
             if not target.exists() or (anchor and target in names and anchor not in names[target]):
                 broken.append(f"{page.relative_to(site.resolve())}: {link}")
     assert broken == []
-
-
-@pytest.mark.release
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_page_fits_a_desk_and_a_phone_and_is_searched_without_a_server(site, browser, width):
-    context = browser.new_context(viewport={"width": width, "height": 844})
-    page, asked = context.new_page(), []
-    page.on("request", lambda request: asked.append(request.url))
-    for name in PAGES:
-        page.goto(f"file://{site}/{name}.html")
-        assert page.evaluate("document.documentElement.scrollWidth") == width, name
-    page.keyboard.press("/")
-    page.keyboard.type("beam search")
-    page.wait_for_selector(".md-search-result__item", timeout=60_000)
-    assert [url for url in asked if url.startswith("http")] == []
-    context.close()

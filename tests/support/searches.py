@@ -20,6 +20,7 @@ OTHER_VALUES = {
     "sibling_penalty": 1.25,
     "min_length": 4,
     "max_length": 9,
+    "require_numbers": 1,
     "no_repeat_ngram_size": 6,
     "repetition_penalty": 1.25,
     "temperature": 0.5,

@@ -22,7 +22,7 @@ PREFIXES = [
 REQUIRED = [[], ["the fox", "zwei"], [", the", "fox!", " a \t hen "], [SENTENCES[0]], ["(the", "a"], ["\u732b", "the"]]
 REQUIRED += [["a", "a ", "the", "a"], ["the\u3000fox", "\u200b"], [" ", "\xa0a\u2028b"]]
 
-# Whether a text has a required phrase: as a search is content with it, so a capital letter counts but at the beginning
+# Whether a text has a required phrase: as a search is content with it, so capital letters count but at the beginning
 HAS_PHRASE = [
     ("Zwei Hunde", "zwei", True),
     ("Zweier Hunde", "zwei", False),
@@ -40,6 +40,20 @@ HAS_PHRASE = [
     ("a𠮟b", "𠮟", True),
     ("a, b", ",", True),
     ("z.B.", "z.", True),
+]
+
+# Texts and their numbers
+NUMBERS = [
+    ("", []),
+    ("no number", []),
+    ("12 dogs, 3 cats and 12 hens.", ["12", "3"]),
+    ("1,000.50 at 10:30 on 3/4/2024 or 2024-04-03", ["1,000.50", "10:30", "3/4/2024", "2024-04-03"]),
+    ("B2B, A4, 4th, x_1, 2\u00bd and x\u00b2 are words, 7 is none", ["7"]),
+    ("(5) -6 +7% \u20ac8 9.", ["5", "6", "7", "8", "9"]),
+    ("3-4a 1.23b a1.2", ["3", "1", "2"]),
+    ("\u0663\u0664 1\u0663 5.\u0663 6", ["6"]),
+    ("\u27e61\u27e7 and 2 \u27e62\u27e7", ["2"]),
+    ("第3回 5人 10\u3001 20", ["3", "5", "10", "20"]),
 ]
 
 # Texts, and phrases that they must not have, one per line

@@ -88,22 +88,6 @@ def train(profile, progress, last, done=None):
     profile.close()
 
 
-@pytest.mark.parametrize(
-    ("first_step", "last_step", "expected"),
-    [
-        (0, 9, [("start", "folder"), 3, 4, 5, "stop", "end"]),
-        (3, 9, [("start", "folder"), 4, 5, "stop", "end"]),  # continued within these steps: the rest of them
-        (5, 9, ["end"]),
-        (0, 2, ["end"]),
-        (0, 4, [("start", "folder"), 3, 4, "end", "stop"]),  # it ends within them, by a request to stop or a divergence
-    ],
-)
-def test_it_is_of_those_of_the_steps_that_are_taken(profiler, first_step, last_step, expected):
-    progress = Progress(first_step)
-    train(ProfileSteps([3, 5], progress, "folder"), progress, last_step, profiler.done)
-    assert profiler.done == expected
-
-
 @pytest.mark.parametrize("call", ["start", "stop"])
 def test_one_that_fails_is_logged_and_training_continues(profiler, caplog, call):
     def refuse(*_):

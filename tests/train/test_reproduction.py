@@ -92,14 +92,6 @@ def recorded(folder, *arguments, steps=100, patience=None):
     ]
 
 
-def test_every_process_that_trains_adds_a_part(tmp_path):
-    folder = run_folder(tmp_path, [])
-    assert recorded(folder, "abc", {"a": ("1", "2")}) == [(0, "abc", {})]  # there is nothing that it could differ from
-    run_folder(tmp_path, [Part(0, "abc", {})], checkpoint=40)
-    assert recorded(folder, "def", {"a": ("1", "2")}) == [(0, "abc", {}), (40, "def", {"a": ("1", "2")})]
-    assert recorded(folder, "ghi", {}, steps=40) == [(0, "abc", {})]  # nothing is left to train, and "def" did not
-
-
 def test_a_run_that_has_stopped_early_gets_no_part(tmp_path):
     folder = run_folder(tmp_path, [Part(0, "abc", {})])
     progress = Progress(step=40, best_metric="bleu", best_step=20, validations_since_best=2)

@@ -1,6 +1,5 @@
 """The tokenizer of a run: which text it is learned from, and what is found in a run folder."""
 
-import logging
 import pathlib
 
 import pytest
@@ -46,16 +45,6 @@ def test_a_sample_has_equal_distances_from_beginning_to_end(count):
     kept, distance = evenly_spaced(iter(range(count)), limit=8)
     assert kept == list(range(0, count, distance))
     assert len(kept) == count if distance == 1 else 4 < len(kept) <= 8
-
-
-@pytest.mark.parametrize(("limit", "logged"), [(98, "it is trained on one pair in 2, 50 pairs"), (100, None)])
-def test_a_sample_is_logged_if_one_is_taken(tmp_path, monkeypatch, caplog, limit, logged):
-    monkeypatch.setattr("train.data.vocabulary.TOKENIZER_PAIRS", limit)
-    splits = [Split("data.train", lambda: ((f"one {number}", f"two {number} two") for number in range(50)))] * 2
-    with caplog.at_level(logging.INFO, "train"):
-        learn_tokenizer(TokenizerConfig(vocab_size=280), splits, tmp_path / "tokenizer.model")
-    assert caplog.messages[1:] == ([f"{logged} from beginning to end"] if logged else [])
-    assert (tmp_path / "tokenizer.model").stat().st_size > 0
 
 
 def one_split():

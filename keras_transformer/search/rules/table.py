@@ -83,7 +83,7 @@ def rules_of(options: SearchOptions, sentences) -> Rules:
     for option in OPTIONS.values():
         decisive = OPTIONS[option.needs or option.name]
         has_effect = getattr(options, decisive.name) != decisive.default
-        if has_effect and option.rule and option.rule not in OF_SEARCH:
+        if has_effect and option.rule and not option.reads_text and option.rule not in OF_SEARCH:
             dtype = "int32" if option.is_whole else "float32"
             arrays[option.rule] = ops.full((sentences,), getattr(options, option.name), dtype=dtype)
     return Rules.of(arrays)
