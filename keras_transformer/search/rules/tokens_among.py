@@ -11,7 +11,7 @@ def tokens_among(tokens, is_chosen, vocab_size):
     """
     sentences, hypotheses = ops.shape(is_chosen)[:2]
     rows = ops.reshape(ops.arange(sentences * hypotheses) * vocab_size, (sentences, hypotheses, 1))
-    counts = ops.segment_sum(  # faster than a scatter
+    counts = ops.segment_sum(
         ops.reshape(ops.cast(is_chosen, "int32"), (-1,)),
         ops.reshape(rows + tokens, (-1,)),
         sentences * hypotheses * vocab_size,
