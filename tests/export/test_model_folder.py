@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import os
 import shutil
 import socket
 import threading
@@ -12,7 +13,7 @@ import requests
 
 from export.client.client import ServingClient
 from export.client.transports import ClientError
-from export.server.model_folder import ModelFolder, State
+from export.server.model_folder import RETRIES, ModelFolder, State
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.version import Version
@@ -183,6 +184,31 @@ def test_a_version_that_is_withdrawn_while_it_is_loaded_is_not_served(folder, wr
     monkeypatch.undo()
     publish(written["b"], folder / "2")
     assert refresh(model) == "b"
+
+
+@pytest.mark.parametrize("failures, answer", [(1, "b"), (RETRIES, "b"), (RETRIES + 1, "a")])
+def test_a_version_that_cannot_be_read_for_a_while_is_tried_once_a_minute_but_not_for_ever(
+    failures, answer, folder, written, monkeypatch, caplog
+):
+    publish(written["b"], folder / "2")
+    graph, seconds = folder / "2" / "saved_model.pb", 0.0
+    whole, status = graph.read_bytes(), graph.stat()
+
+    def read_from_now_on(content):  # as a disk gives it: sizes and times of the files stay
+        graph.write_bytes(content)
+        os.utime(graph, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    read_from_now_on(b"\xff" * len(whole))
+    monkeypatch.setattr(time, "monotonic", lambda: seconds)
+    model = ModelFolder.open(folder)
+    for _ in range(failures - 1):
+        seconds += 61.0
+        assert refresh(model) == "a"
+    read_from_now_on(whole)
+    seconds += 59.0
+    assert refresh(model) == "a"
+    seconds += 2.0
+    assert refresh(model) == answer and caplog.text.count("cannot be loaded") == 1
 
 
 def test_versions_above_64_bits_are_ignored_and_zeros_are_not(folder, written):
