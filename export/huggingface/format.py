@@ -53,7 +53,7 @@ class HuggingFace:
             from .weights import arrays_of, refuse_other_models, write_safetensors
 
         model, tokenizer = job.load_run()
-        refuse_other_models(model)
+        refuse_other_models(model.model_config)
         lines, run, config = job.lines(), RunFolder(job.run), model.model_config
         translator = Translator(model, tokenizer, job.options, max_source_tokens=job.max_source_tokens)
         longest = translator.max_source_tokens

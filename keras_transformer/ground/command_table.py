@@ -62,7 +62,7 @@ GROUPS = {
             "Translate lines, paragraphs or a file with an export alone.",
         ),
         "serve": Command("export.serve", "serve", "Serve exports over HTTP and gRPC, with a page to try them."),
-        "query": Command("export.query", "serve", "Translate standard input line by line with a server."),
+        "query": Command("export.query", "serve", "Translate lines, paragraphs or a file with a server."),
     },
     "On many machines": {
         "cluster": Command("cluster.__main__", "cluster", "Translate a corpus on Spark."),
