@@ -7,7 +7,7 @@ import pytest
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.pieces.batching import encoded_by, list_of_lines
-from keras_transformer.text.required import PhraseReader
+from keras_transformer.text.road import phrases_of
 
 
 def type_of(value):
@@ -28,7 +28,7 @@ def test_what_is_no_list_is_refused(lines):
     """The names of a table's columns would be translated without a word."""
     readers = {
         "lines must be a list of sentences": list_of_lines,
-        "phrases must be a list of texts": lambda texts: PhraseReader(None).read(texts, 9),
+        "phrases must be a list of texts": phrases_of,
         "prefixes must be a list of texts": lambda texts: list_of_lines(texts, "Prefix"),
     }
     for asked, read in readers.items():
@@ -43,7 +43,7 @@ def test_what_has_one_text_after_another_is_a_list(lines):
 
 def test_a_phrase_that_is_no_string_is_named_by_its_number():
     with pytest.raises(TypeError, match="Phrase 2 must be a string. Received: None"):
-        PhraseReader(None).read(["", None], 9)
+        phrases_of(["", None])
 
 
 @pytest.mark.parametrize("error", [RuntimeError, TypeError])
