@@ -88,15 +88,25 @@ class GraphPhraseReader:
         return tf.concat([inside, alone], axis=1)
 
 
-def with_numbers(phrases, texts, is_asked):
-    """Append the numbers of texts to phrases where they are asked for, as text/numbers.py finds them.
-
-    Shapes: phrases string (B,), one per line of each; texts string (B,); is_asked int32 (B,) -> string (B,).
-    """
-    numbers = texts
+def numbers_in(texts):
+    """Return the numbers of texts as text/numbers.py finds them, one per line: string (B,) -> string (B,)."""
     for pattern, written in (APART, " "), (WORD, "x"), (NUMBER, "\\1\n"), (OTHER_DIGITS, ""):
-        numbers = tf.strings.regex_replace(numbers, pattern, written)
-    return tf.where(is_asked > 0, tf.strings.join([phrases, numbers], "\n"), phrases)
+        texts = tf.strings.regex_replace(texts, pattern, written)
+    return texts
+
+
+FROM_SOURCE = {"require_numbers": numbers_in}  # the rows of text/required.py
+
+
+def with_phrases_of_source(phrases, texts, are_asked: dict):
+    """Append to phrases what the texts themselves make required, and take the options of it away.
+
+    Shapes: phrases string (B,), one per line of each; texts string (B,); are_asked int32 (B,), by names of which those
+    of FROM_SOURCE leave -> string (B,).
+    """
+    for name, read in FROM_SOURCE.items():
+        phrases = tf.where(are_asked.pop(name) > 0, tf.strings.join([phrases, read(texts)], "\n"), phrases)
+    return phrases
 
 
 def capitalised(words):

@@ -28,7 +28,15 @@ from ..versions import ExportError
 from .confidences import Confidences
 from .explained import EXPLAINED_LINES, explained_line, no_explanation
 from .forbidden import Found, found_in, read_forbidden, search_without
-from .phrases import GraphPhraseReader, LineRules, check_not_forbidden, is_blank, loss_allowed, texts_of, with_numbers
+from .phrases import (
+    GraphPhraseReader,
+    LineRules,
+    check_not_forbidden,
+    is_blank,
+    loss_allowed,
+    texts_of,
+    with_phrases_of_source,
+)
 from .prefixes import GraphPrefixReader
 from .prepared import prepared_decoder
 from .ragged_rows import kept, of_values
@@ -181,7 +189,7 @@ class ServedGraph(tf.Module):
         rules = agreeing({each.rule: checked(each, inputs[each.name], lines) for each in self._inputs})
         prefix, required = (of_each_line(each.name, inputs[each.name], lines) for each in (PREFIX, REQUIRED))
         prefixes, endings, is_cut = self._prefixes.read(prefix, most)
-        required = self._phrases.read(with_numbers(required, text, rules.pop("require_numbers")), most)
+        required = self._phrases.read(with_phrases_of_source(required, text, rules), most)
         return LineRules(rules, prefixes, endings, required, self._phrases.word_edges), is_cut
 
     def explain(self, text, **inputs) -> dict:

@@ -16,6 +16,7 @@ from keras_transformer.ground.errors import UserError
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.glossary import FLAGS, Glossary
 from keras_transformer.text.placing import alignment_of
+from keras_transformer.text.required import FROM_SOURCE
 from keras_transformer.text.road import SPANS, Ask, Candidates, Engine, phrases_of, translate
 from keras_transformer.text.spans import KINDS, Protection, kinds_of
 
@@ -46,7 +47,6 @@ GLOSSARY = Input(
 )
 INPUTS = (PROTECT, KEEP, GLOSSARY)
 UNPLACED = "unplaced"  # an output: spans and required phrases that are missing in a translation, one per line
-NUMBERS = "require_numbers"  # an input of the graph
 REMAINING = "remaining"  # an output: forbidden phrases that are in a translation all the same, one per line
 FORCED = "is_forced"  # an output of the graph: whether required phrases made a translation improbable
 OF_PHRASES = (UNPLACED, REMAINING)
@@ -77,7 +77,7 @@ def answered(names: tuple[str, ...], inputs: Arrays, is_named: bool) -> tuple[st
     """Return the outputs that are answered: UNPLACED, REMAINING and FORCED only if named, or if something is asked."""
     if is_named:
         return names
-    of_spans, of_phrases = (each.name for each in INPUTS), (REQUIRED.name, NUMBERS)
+    of_spans, of_phrases = (each.name for each in INPUTS), (REQUIRED.name, *FROM_SOURCE)
     idle = {UNPLACED} if not is_asked(inputs, *of_spans, *of_phrases) else set()
     idle |= {FORCED} if not is_asked(inputs, *of_phrases) else set()
     idle |= {REMAINING} if not is_asked(inputs, FORBIDDEN.name) else set()
@@ -136,8 +136,12 @@ def run_protected(compute: Compute, outputs: tuple[str, ...], inputs: Arrays, tr
     lines = [text.decode(*AS_IT_IS) for text in inputs["text"]]
     try:
         asks = [ask_of(*values) for values in of_rows(inputs, (REQUIRED, *INPUTS, FORBIDDEN))]
-        numbers = np.broadcast_to(inputs.get(NUMBERS, np.zeros(1)), len(asks)) > 0
-        asks = [ask._replace(numbers=bool(asked)) for ask, asked in zip(asks, numbers, strict=True)]
+        for name in FROM_SOURCE.keys() & inputs.keys():
+            are_asked = np.broadcast_to(inputs[name] > 0, len(asks)).tolist()
+            asks = [
+                ask._replace(from_source=ask.from_source | {name}) if asked else ask
+                for ask, asked in zip(asks, are_asked, strict=True)
+            ]
         results = translate(engine, lines, asks, first_line=None)
     except UserError as error:
         raise invalid(str(error)) from None

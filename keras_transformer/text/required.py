@@ -3,7 +3,7 @@
 import functools
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from keras_transformer.pieces.normalization import SPACE, SPACES
 from keras_transformer.pieces.prefixes import GUARD
 from keras_transformer.pieces.scripts import UNSPACED
 from keras_transformer.text.glossary import Glossary
+from keras_transformer.text.numbers import numbers_in
 from keras_transformer.text.occurrences import capitalised
 from keras_transformer.text.placeholders import SYMBOL
 from keras_transformer.text.spans import PATTERNS, TAGS
@@ -27,6 +28,8 @@ MOST_TOKENS = 100  # of the phrases of a line: the time of their search grows wi
 # Natural log-probability per word of phrases that fit. Of test_2016 by presets/multi30k_en_de, 78 per cent of 120 words
 # from references of other sentences cost more, and 30 per cent of 105 from their own, many of which do not fit either
 MOST_LOST = 8.0
+# By the option of a search: the phrases that a source itself makes required. export/graph/phrases.py has the same rows
+FROM_SOURCE: dict[str, Callable[[str], list[str]]] = {"require_numbers": numbers_in}
 NO_PIECES_FOR_IT = "has characters for which this model has no piece, so no translation has it: leave it out."
 HAS_SYMBOL = "has a placeholder of a protected span: leave it out."
 SPACES_IN = f"[{SPACES}]+"  # for re and for RE2

@@ -16,11 +16,10 @@ from keras_transformer.pieces.batching import list_of_lines
 from keras_transformer.pieces.normalization import is_blank
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import Document, DocumentTranslator
-from keras_transformer.text.numbers import numbers_in
 from keras_transformer.text.placeholders import OPENING
 from keras_transformer.text.placing import Alignment
 from keras_transformer.text.protected import ProtectedLine
-from keras_transformer.text.required import check_not_forbidden, is_missing
+from keras_transformer.text.required import FROM_SOURCE, check_not_forbidden, is_missing
 from keras_transformer.text.spans import LEFT, MARK, Protection
 
 log = logging.getLogger("keras_transformer")
@@ -36,21 +35,21 @@ SPANS = frozenset({PROTECT, KEEP, GLOSSARY})  # what the road itself does: every
 class Ask(NamedTuple):
     """What a line asks of its translation: a text with which it begins, phrases that it has, and a Protection.
 
-    numbers: whether it must have the numbers of the line too; all lines must if `require_numbers` is an option of the
-    engine's search.
+    from_source: options of FROM_SOURCE by which phrases of the line itself must come too; those of the engine's search
+    are asked by all lines.
     """
 
     prefix: str = ""
     required: tuple[str, ...] = ()
     protection: Protection = Protection()
-    numbers: bool = False
+    from_source: frozenset[str] = frozenset()
 
     @property
     def names(self) -> frozenset[str]:
         """What of the abilities of an engine it needs."""
         asked = {
             PREFIX: self.prefix,
-            REQUIRED: self.required or self.numbers,
+            REQUIRED: self.required or self.from_source,
             FORBIDDEN: self.protection.forbidden.terms,
             FORBIDDEN_FLAGS: any(term.flags for term in self.protection.forbidden.terms),
             PROTECT: self.protection.kinds or self.protection.has_marks,
@@ -58,11 +57,10 @@ class Ask(NamedTuple):
         }
         return frozenset(name for name, value in asked.items() if value)
 
-    def with_numbers(self, text: str) -> "Ask":
-        """Return what it asks of a text, whose numbers are phrases that must come if it asks for them."""
-        if not self.numbers:
-            return self
-        return self._replace(required=tuple(dict.fromkeys((*self.required, *numbers_in(text)))))
+    def of_source(self, text: str) -> "Ask":
+        """Return what it asks of a text, some of whose own phrases must come if it asks for them."""
+        phrases = [phrase for name in sorted(self.from_source) for phrase in FROM_SOURCE[name](text)]
+        return self._replace(required=tuple(dict.fromkeys((*self.required, *phrases)))) if phrases else self
 
     def without_marks(self) -> "Ask":
         """Return what a line asks for that has no signs of text/marks.py."""
@@ -102,9 +100,10 @@ class Engine(abc.ABC):
     options: Any = None  # SearchOptions, or values by name
 
     @property
-    def requires_numbers(self) -> bool:
+    def from_source(self) -> frozenset[str]:
+        """The options of FROM_SOURCE that its search has for every line."""
         of = self.options.get if isinstance(self.options, Mapping) else functools.partial(getattr, self.options)
-        return bool(of("require_numbers", 0))
+        return frozenset(name for name in FROM_SOURCE if of(name, 0))
 
     @abc.abstractmethod
     def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
@@ -235,8 +234,8 @@ def translate(
     if not any(LEFT in line for line in lines):
         plain = {ask: ask.without_marks() for ask in dict.fromkeys(asks)}
         asks = [plain[ask] for ask in asks]
-    if engine.requires_numbers:
-        asks = [ask._replace(numbers=True) for ask in asks]
+    if of_all := engine.from_source:
+        asks = [ask._replace(from_source=ask.from_source | of_all) for ask in asks]
     asked: set[str] = set()
     for ask in dict.fromkeys(asks):
         asked |= ask.names
@@ -250,7 +249,7 @@ def translate(
         ProtectedLine.of(line, ask.protection, placeholders, hides_terms) for line, ask in zip(lines, asks, strict=True)
     ]
     texts = [of_line.searched for of_line in hidden]
-    asks = [ask.with_numbers(text) for ask, text in zip(asks, texts, strict=True)]
+    asks = [ask.of_source(text) for ask, text in zip(asks, texts, strict=True)]
     found = engine.search(texts, asks, first_line or 1)
     alignments = alignments_of(engine, hidden, texts, found)
     results = []

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from export.graph.forbidden import read_forbidden
 from export.graph.phrases import (
+    FROM_SOURCE,
     GraphPhraseReader,
     LineRules,
     capitalised,
@@ -15,7 +16,7 @@ from export.graph.phrases import (
     is_first,
     loss_allowed,
     texts_of,
-    with_numbers,
+    with_phrases_of_source,
 )
 from export.graph.served_graph import ServedGraph
 from keras_transformer.ground.errors import InputError
@@ -23,9 +24,10 @@ from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
 from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
 from keras_transformer.pieces.prefixes import NO_ENDING
 from keras_transformer.pieces.tokenizer import Tokenizer
-from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.options import OPTIONS, SearchOptions
 from keras_transformer.text import occurrences, required
 from keras_transformer.text.required import MOST_TOKENS, PhraseReader
+from keras_transformer.text.road import phrases_of
 from keras_transformer.translation.translator import Translator
 from tests.support.exports import asker
 from tests.support.marian import pair_tokenizer
@@ -110,17 +112,24 @@ def test_a_graph_reads_phrases_as_python_does(pair, kind):
     graph_reader = GraphPhraseReader(tokenizer, graph.encode_target)
     read = tf.function(lambda texts: graph_reader.read(texts, 50), autograph=False)
     found = read(tf.constant(["\n\n".join(of_line) for of_line in phrases])).to_list()
-    in_python = [reader.read(of_line, 50) for of_line in phrases]
+    in_python = [reader.read(phrases_of(of_line), 50) for of_line in phrases]
     assert found == [list(map(ways_of, of_line)) for of_line in in_python]
     allowed = loss_allowed(texts_of(read(tf.constant(["\n".join(each) for each in phrases])), graph.decode)).numpy()
     assert allowed.tolist() == [required.loss_allowed(phrase.text for phrase in of_line) for of_line in in_python]
     assert (graph_reader.word_edges.numpy() == reader.word_edges).all()
 
 
+def test_a_graph_and_python_read_the_same_options_from_a_source():
+    reading = [option.name for option in OPTIONS.values() if option.reads_text]
+    assert list(FROM_SOURCE) == list(required.FROM_SOURCE) == reading
+
+
 def test_a_graph_adds_the_numbers_of_a_text_that_python_finds():
     texts, phrases = zip(*NUMBERS, strict=True)
     for asked in (0, 1):
-        found = with_numbers(tf.fill([len(texts)], "a dog"), tf.constant(texts), tf.fill([len(texts)], asked))
+        options = {"require_numbers": tf.fill([len(texts)], asked), "limits": 9}
+        found = with_phrases_of_source(tf.fill([len(texts)], "a dog"), tf.constant(texts), options)
+        assert options == {"limits": 9}
         lines = [list(dict.fromkeys(filter(None, text.decode().split("\n")))) for text in found.numpy()]
         assert lines == [["a dog", *(numbers if asked else [])] for numbers in phrases]
 

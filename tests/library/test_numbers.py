@@ -24,15 +24,17 @@ def test_the_numbers_of_a_text_are_those_that_it_has_in_digits_and_no_parts_of_w
     ("engine", "ask", "missing"),
     [
         ({}, NOTHING, ()),
-        ({}, NOTHING._replace(numbers=True), ("3", "x", "12")),
+        ({}, NOTHING._replace(from_source=frozenset({"require_numbers"})), ("3", "x", "12")),
         ({"options": ASKED}, NOTHING, ("12",)),
         ({"options": {"require_numbers": 1}}, NOTHING, ("12",)),
         ({"options": ASKED, "placeholders": 9}, NOTHING._replace(protection=Protection("numbers")), ()),
     ],
 )
 def test_the_numbers_of_a_line_must_come_if_it_or_the_search_asks_for_them(engine, ask, missing):
-    ask = ask._replace(required=("3", "x")) if ask.numbers else ask
-    writer = Writer(lambda line: line.replace("12", "twelve").replace("3", "drei" if ask.numbers else "3"), **engine)
+    ask = ask._replace(required=("3", "x")) if ask.from_source else ask
+    writer = Writer(
+        lambda line: line.replace("12", "twelve").replace("3", "drei" if ask.from_source else "3"), **engine
+    )
     [[[best], *_]] = translate(writer, ["3 and 12 hens"], [ask])
     assert best.unplaced == missing
 
