@@ -40,10 +40,11 @@ CHOSEN = {None: (0.25, 0.13), "int8": (0.1, 0.06)}
 OUTPUTS = ("ids", "scores", "is_cut", "is_done")
 
 
-def rooms_up_to(max_source_tokens: int, extra_length: int) -> tuple[Room, ...]:
+def rooms_up_to(max_source_tokens: int, extra_length: int, takes_prefixes: bool = False) -> tuple[Room, ...]:
     """Return the rooms for sources of at most so many tokens: for one sentence, and for MANY that are not long.
 
     The first ones find outputs of any length. Of the others each has the room that nearly all its sentences need.
+    takes_prefixes: whether there are rooms, beside these, for translations whose beginning is given.
     """
 
     def up_to_longest(lengths: Iterable[int]) -> list[int]:
@@ -51,11 +52,12 @@ def rooms_up_to(max_source_tokens: int, extra_length: int) -> tuple[Room, ...]:
 
     lengths = up_to_longest(LENGTHS)
     usual = {length: length + min(extra_length, length // 4 + 4) for length in lengths}
+    with_prefix = up_to_longest(LENGTHS_WITH_PREFIX) if takes_prefixes else []
     return (
         *(Room(1, length) for length in up_to_longest(LENGTHS_OF_ANY)),
         *(Room(1, length, usual[length]) for length in lengths),
         *(Room(MANY, length, usual[length]) for length in lengths if length <= LONGEST_OF_MANY),
-        *(Room(1, length, None, takes_prefix=True) for length in up_to_longest(LENGTHS_WITH_PREFIX)),
+        *(Room(1, length, None, takes_prefix=True) for length in with_prefix),
     )
 
 

@@ -3,6 +3,9 @@
 import dataclasses
 import logging
 import pathlib
+from typing import Annotated
+
+import typer
 
 from keras_transformer.commands.signals import signals_raise
 from keras_transformer.ground.files import resolved
@@ -26,6 +29,13 @@ class LiteRT:
     """
 
     quantization: Quantization = None
+    target_prefixes: Annotated[
+        bool,
+        typer.Option(
+            "--target-prefixes",
+            help="With --format litert: let translations begin with a given text, by a search of its own in the file.",
+        ),
+    ] = False
 
     def export(self, job: ExportJob) -> pathlib.Path:
         if self.quantization not in QUANTIZATIONS:
@@ -50,7 +60,7 @@ class LiteRT:
             calibration=calibration_of(RunFolder(job.run)),
         )
         with signals_raise(), unfinished_version(folder.parent) as unfinished:
-            write_model(transformer, translator, unfinished, folder.name, self.quantization)
+            write_model(transformer, translator, unfinished, folder.name, self.quantization, self.target_prefixes)
             exported = LiteTranslator(unfinished)  # opens it, so that a file that LiteRT refuses is not published
             if lines:
                 log.info("written; comparing it with the Translator on %d lines", len(lines))

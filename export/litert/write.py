@@ -24,13 +24,21 @@ PACKAGES = ("tensorflow", "keras", "ai-edge-litert", "sentencepiece")
 
 
 def write_model(
-    transformer: keras.Model, translator: Translator, folder: pathlib.Path, name: str, quantization: str | None
+    transformer: keras.Model,
+    translator: Translator,
+    folder: pathlib.Path,
+    name: str,
+    quantization: str | None,
+    takes_prefixes: bool = False,
 ) -> None:
-    """Write the model `name`, its tokenizer and README.md into `folder`; it searches as `translator` does."""
+    """Write the model `name`, its tokenizer and README.md into `folder`; it searches as `translator` does.
+
+    takes_prefixes: whether a translation may have a given beginning, for which the file has more signatures.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     files, options = LiteFolder(folder), translator.options
     table = table_for(options, translator.shortlist, translator.tokenizer)
-    rooms = rooms_up_to(translator.max_source_tokens, options.extra_length)
+    rooms = rooms_up_to(translator.max_source_tokens, options.extra_length, takes_prefixes)
     placeholders = placeholders_in(translator.tokenizer.pieces())
     write_atomically(files.model, lite_model(transformer, options, rooms, quantization, placeholders, table))
     write_atomically(files.tokenizer, translator.tokenizer.model_bytes)

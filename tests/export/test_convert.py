@@ -44,7 +44,9 @@ from tests.support.models import as_numpy, lively_transformer
 def test_rooms_end_with_that_for_the_longest_source_and_have_room_for_what_translations_usually_need(
     longest, extra, rooms
 ):
-    assert rooms_up_to(longest, extra) == (*(Room(*room) for room in rooms), Room(1, longest, takes_prefix=True))
+    usual = tuple(Room(*room) for room in rooms)
+    assert rooms_up_to(longest, extra) == usual
+    assert rooms_up_to(longest, extra, takes_prefixes=True) == (*usual, Room(1, longest, takes_prefix=True))
 
 
 def test_a_signature_gives_each_value_by_its_own_name():

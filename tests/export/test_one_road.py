@@ -39,7 +39,7 @@ def engines(tmp_path_factory):
     train_tokenizer(SENTENCES * 5, run / "tokenizer.model", RUN_MODEL.vocab_size, symbols_of(3))
     names = ("serving_default", "translate", "tokenize")
     translator = write_version(run, folder / "model" / "1", OPTIONS, max_source_tokens=24, names=names)
-    write_model(load_run(run)[0], translator, folder / "lite", "lite", None)
+    write_model(load_run(run)[0], translator, folder / "lite", "lite", None, takes_prefixes=True)
     with local_server(folder / "model", ServerOptions(port=0, grpc_port=0)) as server:
         made = (
             translator,
