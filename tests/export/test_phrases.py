@@ -26,6 +26,7 @@ from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text import occurrences, required
 from keras_transformer.text.required import MOST_TOKENS, PhraseReader
+from keras_transformer.text.road import phrases_of
 from keras_transformer.translation.translator import Translator
 from tests.support.exports import asker
 from tests.support.marian import pair_tokenizer
@@ -110,7 +111,7 @@ def test_a_graph_reads_phrases_as_python_does(pair, kind):
     graph_reader = GraphPhraseReader(tokenizer, graph.encode_target)
     read = tf.function(lambda texts: graph_reader.read(texts, 50), autograph=False)
     found = read(tf.constant(["\n\n".join(of_line) for of_line in phrases])).to_list()
-    in_python = [reader.read(of_line, 50) for of_line in phrases]
+    in_python = [reader.read(phrases_of(of_line), 50) for of_line in phrases]
     assert found == [list(map(ways_of, of_line)) for of_line in in_python]
     allowed = loss_allowed(texts_of(read(tf.constant(["\n".join(each) for each in phrases])), graph.decode)).numpy()
     assert allowed.tolist() == [required.loss_allowed(phrase.text for phrase in of_line) for of_line in in_python]
