@@ -57,7 +57,7 @@ def best_by_logits(state: BeamState, logits) -> Candidates:
     )
     forced = of_each(forced_tokens(state))
     is_forced = forced != PAD
-    forced_logits = by_sentence(logits[:, EOS : EOS + 1])  # of the limit
+    forced_logits = ops.reshape(logits[:, EOS : EOS + 1], (-1, beam_size, 1))  # of the limit; V may not be known
     if any(rule.forces for rule in rules):
         forced_logits = by_sentence(at_columns(logits, ops.repeat(forced[:, 0], beam_size, axis=0)))
     is_allowed = ops.where(is_forced, np.arange(per_hypothesis) == 0, is_allowed)

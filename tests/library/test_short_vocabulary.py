@@ -26,7 +26,7 @@ from keras_transformer.search.short_vocabulary import (
     over_columns,
     short_vocabulary,
 )
-from keras_transformer.search.state import with_room
+from keras_transformer.search.state import Hypotheses, with_room
 from keras_transformer.shortlist.lexicon import Lexicon
 from keras_transformer.shortlist.shortlist import Shortlist, build
 from keras_transformer.translation.compiled_search import table_for
@@ -102,6 +102,14 @@ def found(decoder, rows=SOURCES, options=BEAM, static_shapes=False, shortlist=No
     """What a search finds, operation by operation."""
     table = None if shortlist is None else table_of(shortlist)
     return search(decoder, rows, options, static_shapes, rules, shortlist=table)
+
+
+def test_a_graph_that_does_not_know_how_many_columns_there_are_finds_the_same():
+    def of_batch(source_ids):
+        return tuple(found(decoders()[0], source_ids, SearchOptions(2, extra_length=2), shortlist=random_shortlist()))
+
+    compiled = tf.function(of_batch, [tf.TensorSpec((None, None), tf.int32)], autograph=False)
+    assert_same_hypotheses(Hypotheses(*compiled(SOURCES)), Hypotheses(*of_batch(SOURCES)))
 
 
 @pytest.mark.slow
