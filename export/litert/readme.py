@@ -38,8 +38,8 @@ print(tokenizer.decode(best[best > 3].tolist()), outputs["scores"][0, 0])
 - `n_best` int32 (rows): how many of the best hypotheses of each sentence are wanted; the search may end before it
   knows the others.
 - `prefixes` int32 (rows, {prefix_tokens}) and `endings` int32 (rows, N, {ending_tokens}), of `translate_from_` alone,
-  if the file was written with `--target-prefixes`: the pieces with which the translation must begin, then 0; and N sequences, one of which must follow, each then 0. N is
-  any number.
+  if the file was written with `--target-prefixes`: the pieces with which the translation must begin, then 0; and N
+  sequences, one of which must follow, each then 0. N is any number.
 - `ids` int32 (rows, {beam_size}, longest): the hypotheses of each sentence, best first, each with its end (3), then 0.
 - `scores` float32 (rows, {beam_size}): -inf for what no hypothesis filled.
 - `is_cut` bool (rows, {beam_size}): whether the longest output ended it.
