@@ -2,8 +2,11 @@
 
 import math
 
+import numpy as np
+
 from tests.support.models import as_numpy
 from tests.support.training import momenta_of, train, weights_of
+from train.step.layer_charts import histograms, update_ratios
 
 
 def three_steps(model, inspects):
@@ -18,3 +21,18 @@ def three_steps(model, inspects):
 
 def norm(tensors):
     return math.sqrt(sum((as_numpy(tensor) ** 2).sum() for tensor in tensors))
+
+
+def on_replicas(model):
+    """What is to be asserted of an inspected step on several replicas."""
+    start = [np.array(variable.value) for variable in (*model.variables, *model.optimizer.variables)]
+    _, plain, _ = three_steps(model, False)
+    for variable, value in zip((*model.variables, *model.optimizer.variables), start, strict=True):
+        variable.assign(value)
+    logs, values, inspected = three_steps(model, True)
+    return {
+        "is_same": all((one == other).all() for one, other in zip(plain, values, strict=True)),
+        "norms": [norm(inspected.gradients), logs[1]["gradient_norm"]],
+        "ratios": len(update_ratios(model, inspected)),
+        "histograms": len(histograms(model, inspected).value),
+    }

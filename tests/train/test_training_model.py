@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.support.inspected import on_replicas
 from tests.support.models import as_numpy, assert_close, softmax
 from tests.support.processes import fork_python
 from tests.support.training import BATCHES, PAIRS, TINY, reusable, tensors, train, training_model, weights_of
@@ -16,6 +17,7 @@ from train.data.batches import lay_out
 from train.data.packing import Packing
 from train.loop.checkpoints import Checkpoints
 from train.loop.progress import Progress
+from train.workers.strategy import choose_strategy
 
 pytestmark = pytest.mark.slow
 
@@ -248,6 +250,20 @@ def test_the_logs_have_the_request_to_stop_of_this_worker():
 
 
 # several devices (test_exact.py has more): a process of its own, since devices are configured before it starts
+
+
+def train_on_two_replicas(path):
+    """Write to `path` what the tests below compare."""
+    with choose_strategy().scope():
+        half, dropping = training_model(precision="mixed_float16"), training_model(dropout=0.5)
+    found = {"half_logs": train(half, 0, 2), "same_rows": nll_of_same_rows(dropping)}
+    half.optimizer.dynamic_scale.assign(2.0**40)
+    before = weights_of(half)
+    train(half, 2, 3)
+    found["updates"] = int(as_numpy(half.optimizer.iterations))
+    found["overflow_changes"] = float(max(abs(a - b).max() for a, b in zip(weights_of(half), before, strict=True)))
+    found["inspection"] = on_replicas(dropping)
+    path.write_text(json.dumps(found, default=int))
 
 
 SCRIPT = """
