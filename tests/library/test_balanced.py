@@ -185,7 +185,7 @@ def test_a_search_for_trees_writes_trees_or_refuses_an_option():
             continue
         for words, hypotheses, of_row in zip(WORDS[:3], rows, scores, strict=True):
             assert all(is_tree(symbols(tokens), words) for tokens in hypotheses[of_row > NEVER / 2]), name
-    assert refused == {"no_repeat_ngram_size"}
+    assert refused == {"no_repeat_ngram_size", "require_numbers"}
 
 
 @pytest.mark.parametrize("missing", ["(S", "▁)S", "▁XX"])

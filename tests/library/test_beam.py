@@ -9,7 +9,7 @@ from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
 from keras_transformer.search.beam import worst_wanted
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.rules.table import Rules
-from keras_transformer.search.scores import NEVER, UNFINISHED
+from keras_transformer.search.scores import LEAST_COVERED, NEVER, UNFINISHED
 from tests.support.models import as_numpy, assert_close
 from tests.support.searches import beam_search
 from tests.support.tables import (
@@ -95,6 +95,7 @@ def test_a_beam_as_wide_as_the_language_ranks_all_its_outputs_by_coverage_too(n_
     """Stopping early loses none of the n_best: a live hypothesis may become covered."""
     tables = random_tables(16, seed=7)
     coverages = -np.random.default_rng(8).exponential(2.0, (len(tables), len(PREFIXES)))
+    coverages = np.maximum(coverages, np.log(LEAST_COVERED))
     more = {"normalization": normalization}
     found = beam(tables, len(OUTPUTS), 0.6, n_best, coverages=coverages, beta=beta, **more)
     for log_probs, ranking, of_table in zip(tables, found, coverages, strict=True):
