@@ -10,6 +10,7 @@ import math
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +24,6 @@ from ..config.data import DataSection
 from ..config.run import RunConfig
 from ..config.training import RowLengths, TrainingConfig
 from ..workers.tf_config import ONLY_WORKER, Worker
-from ..workers.workers import Workers
 from . import sources
 from .augmentation import Augmentation
 from .batches import PackedBatches, ShardedBatches
@@ -36,6 +36,9 @@ from .mixing import Mixture
 from .placeholders import Placeholders
 from .segmentation import BpeDropout
 from .vocabulary import share_tokenizer, tokenizer_on_trial
+
+if TYPE_CHECKING:  # it imports TensorFlow, which reading and packing do without
+    from ..workers.workers import Workers
 
 log = logging.getLogger("train")
 
@@ -81,7 +84,7 @@ def reader_of(data: DataSection) -> ModuleType:
     return importlib.import_module(f"{sources.__name__}.{data.source}")
 
 
-def prepared(config: RunConfig, folder: RunFolder, workers: Workers) -> tuple[RunConfig, PreparedData]:
+def prepared(config: RunConfig, folder: RunFolder, workers: "Workers") -> tuple[RunConfig, PreparedData]:
     """What all workers train on, and the configuration with its tokenizer, which they share.
 
     Raises what `check_division`, `load_corpus`, `share_tokenizer` and `prepare_data` raise.

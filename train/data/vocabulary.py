@@ -6,7 +6,7 @@ import os
 import pathlib
 import tempfile
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import resolved, write_atomically
@@ -17,8 +17,10 @@ from keras_transformer.text.placeholders import placeholders_in, symbols_of
 
 from ..config.tokenizer import TokenizerConfig
 from ..workers.tf_config import Worker
-from ..workers.workers import Workers
 from .corpus import Corpus, Split, own_shards
+
+if TYPE_CHECKING:  # it imports TensorFlow, which reading and packing do without
+    from ..workers.workers import Workers
 
 log = logging.getLogger("train")
 
@@ -27,7 +29,7 @@ TOKENIZER_PAIRS = 1_000_000  # most pairs that a tokenizer is learned from; more
 Item = TypeVar("Item")
 
 
-def share_tokenizer(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, workers: Workers) -> Tokenizer:
+def share_tokenizer(config: TokenizerConfig, corpus: Corpus, folder: RunFolder, workers: "Workers") -> Tokenizer:
     """The chief's tokenizer, on every worker: `prepare_tokenizer` on the chief, a copy of it on the others.
 
     If the corpus has several shards, the chief learns it from its own. A tokenizer in a run folder without a checkpoint
