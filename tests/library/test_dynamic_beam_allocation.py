@@ -79,9 +79,18 @@ def test_the_bank_of_those_that_have_all_phrases_is_one_of_the_banks():
 def test_a_beam_is_shared_among_banks_the_best_of_each_first():
     scores = np.array([[[-1, -2, -9], [-3, -4, -5]]], "float32")
     tokens, banks = np.arange(6).reshape(1, 2, 3), np.array([[[0, 0, 1], [0, 0, 2]]], "int32")
-    found = shared(scores, scores, tokens, banks, 3)
+    found = shared(scores, np.zeros(scores.shape, bool), tokens, banks, 3)
     assert as_numpy(found.tokens).tolist() == [[0, 5]] and as_numpy(found.parents).tolist() == [[0, 1]]
     assert as_numpy(found.log_probs).tolist() == [[-1, -5]]
+
+
+def test_what_is_late_comes_after_all_others_of_its_bank_in_the_order_of_its_scores():
+    scores = np.array([[[-16.001, -16.0, -90, NEVER], [-16.002, -5, NEVER, NEVER]]], "float32")
+    is_late = np.array([[[1, 1, 0, 0], [1, 1, 0, 0]]], bool)
+    tokens, banks = np.arange(8).reshape(1, 2, 4), np.zeros((1, 2, 4), "int32")
+    assert as_numpy(shared(scores, is_late, tokens, banks, 1).tokens).tolist() == [[2, 5]]
+    scores[0, 0, 2], scores[0, 1, 1] = NEVER, NEVER
+    assert as_numpy(shared(scores, is_late, tokens, banks, 1).tokens).tolist() == [[1, 0]]
 
 
 def test_a_token_may_end_one_phrase_and_begin_another_one():

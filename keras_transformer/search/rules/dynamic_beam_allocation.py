@@ -15,8 +15,6 @@ from keras_transformer.search.scores import NEVER
 from keras_transformer.search.state import BeamState, Candidates
 from keras_transformer.search.top_k import selected
 
-LATER = 1e6  # below every sum of log-probabilities: what may come, but only in place of nothing
-
 
 def allocated(required: Required, state: BeamState, logits, log_probs, per_hypothesis: int) -> Candidates:
     """Select K continuations per sentence: the best one of each bank, then the second one of each, and so on.
@@ -37,7 +35,7 @@ def allocated(required: Required, state: BeamState, logits, log_probs, per_hypot
     would_end = ops.reshape(logits[:, EOS] >= highest, (*ops.shape(state.log_probs), 1))
     is_late = ops.logical_and(ops.logical_and(would_end, tokens != EOS), after.tokens() <= before.tokens())
     _, count, _, longest = ops.shape(required.required)
-    return shared(scores, ops.where(is_late, scores - LATER, scores), tokens, after.bank(), count * longest + 1)
+    return shared(scores, is_late, tokens, after.bank(), count * longest + 1)
 
 
 def is_new(more, tokens, progress: Progress):
@@ -95,20 +93,23 @@ def had_after(required: Required, progress: Progress, tokens) -> Had:
     return Had(is_had, reached, lengths)
 
 
-def shared(scores, ranked, tokens, banks, count) -> Candidates:
-    """Select K of C continuations of each hypothesis, by `ranked`, of `count` banks. Shapes: all (B, K, C)."""
+def shared(scores, is_late, tokens, banks, count) -> Candidates:
+    """Select K of C continuations of each hypothesis, of `count` banks: in each bank by score, what is late last.
+
+    Shapes: all (B, K, C).
+    """
     _, hypotheses, width = ops.shape(scores)
-    scores, ranked, tokens, banks = (
-        ops.reshape(each, (-1, hypotheses * width)) for each in (scores, ranked, tokens, banks)
-    )
-    ranked, order = selected(ranked, hypotheses * width)  # (B, K C)
-    banks = at_columns(banks, order)
-    is_in_bank = ops.expand_dims(banks, 2) == ops.arange(count)  # (B, K C, banks)
+    every = hypotheses * width
+    scores, is_late, tokens, banks = (ops.reshape(each, (-1, every)) for each in (scores, is_late, tokens, banks))
+    ranked, by_score = selected(scores, every)  # (B, K C)
+    is_late = ops.cast(at_columns(ops.cast(is_late, "int32"), by_score), "int32")
+    _, in_order = selected(-(is_late * every + ops.arange(every)), every)
+    order, ranked = at_columns(by_score, in_order), at_columns(ranked, in_order)
+    is_in_bank = ops.expand_dims(at_columns(banks, order), 2) == ops.arange(count)  # (B, K C, banks)
     is_in_bank = ops.cast(is_in_bank, "int32")
     before = ops.cumsum(is_in_bank, axis=1) - is_in_bank
     rounds = ops.sum(before * is_in_bank, axis=2)  # (B, K C): better ones of the same bank
-    rounds = ops.where(ranked > NEVER / 2, rounds, hypotheses * width)
-    places = rounds * hypotheses * width + ops.arange(hypotheses * width)
-    _, chosen = selected(-places, hypotheses)  # (B, K)
+    rounds = ops.where(ranked > NEVER / 2, rounds, every)
+    _, chosen = selected(-(rounds * every + ops.arange(every)), hypotheses)  # (B, K)
     chosen = at_columns(order, chosen)
     return Candidates(at_columns(scores, chosen), chosen // width, at_columns(tokens, chosen))
