@@ -9,13 +9,13 @@ from keras_transformer.ground.tokens import PAD
 from keras_transformer.pieces.normalization import SPACES
 from keras_transformer.search.fallback import WithPhrases
 from keras_transformer.search.scores import NEVER
-from keras_transformer.text.forbidden import ROUNDS
+from keras_transformer.text.forbidden import HAS_TAB, NO_TEXT, ROUNDS, TOO_LONG
+from keras_transformer.text.forbidden import MOST_PHRASE_CHARACTERS as MOST_CHARACTERS
 
 from .prefixes import places_in
 from .ragged_rows import kept, row_numbers
 from .text_outputs import without_duplicates
 
-MOST_CHARACTERS = 1000  # of the phrases of a line
 EDGES = f"^[{SPACES}]+|[{SPACES}]+$"
 LETTER = r"[\pL\pN_]"  # what \w is in Python
 NO_CHARACTER = -1
@@ -62,8 +62,9 @@ def found_in(found: WithPhrases, n_best, most_lost, decode: Callable) -> Found:
 def read_forbidden(texts):
     """Return the characters of the phrases of each line in lower case; blank phrases are none.
 
-    Shapes: texts string (B,), one phrase per line of each -> int32 RaggedTensor (B, None, None). The graph fails if the
-    phrases of a line have more than MOST_CHARACTERS, or one has a tab.
+    Shapes: texts string (B,), one phrase per line of each -> int32 RaggedTensor (B, None, None). The graph fails, as
+    `forbidden_phrases` does in Python, if the phrases of a line have more than MOST_CHARACTERS, if one has a tab, and
+    if they are not UTF-8.
     """
     phrases = tf.strings.split(texts, "\n")
     written = tf.strings.regex_replace(phrases.flat_values, EDGES, "")
@@ -71,11 +72,11 @@ def read_forbidden(texts):
     phrases = kept(phrases.with_values(written), has_text)
     counts = tf.reduce_sum(phrases.with_values(tf.strings.length(phrases.flat_values, unit="UTF8_CHAR")), axis=1)
     has_tab = tf.strings.regex_full_match(written, "(?s).*\t.*")
-    message = f"The forbidden phrases of a line may have {MOST_CHARACTERS} characters together."
-    tab = "A forbidden phrase has a tab: give phrases alone, one per line, without flags."
+    is_text = tf.reduce_all(tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace") == texts)
     checks = [
-        tf.debugging.Assert(tf.reduce_all(counts <= MOST_CHARACTERS), [message, counts]),
-        tf.debugging.Assert(~tf.reduce_any(has_tab), [tab, tf.boolean_mask(written, has_tab)[:1]]),
+        tf.debugging.Assert(is_text, [NO_TEXT]),
+        tf.debugging.Assert(tf.reduce_all(counts <= MOST_CHARACTERS), [TOO_LONG, counts]),
+        tf.debugging.Assert(~tf.reduce_any(has_tab), [HAS_TAB, tf.boolean_mask(written, has_tab)[:1]]),
     ]
     with tf.control_dependencies(checks):
         return phrases.with_values(lower(tf.identity(phrases.flat_values)))

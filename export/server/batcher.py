@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .errors import Code, RequestError, too_big
+from .errors import Code, RequestError, answered_as, too_big
 from .signature import Arrays, Signature, size_of
 from .version import Version
 
@@ -148,17 +148,17 @@ class Batcher:
     async def _run(self, batch: list[Task]) -> None:
         """Compute a batch in a thread, and give each task its result."""
         loop, begun = asyncio.get_running_loop(), time.monotonic()
-        results: Sequence[Arrays | Exception]
+        results: Sequence[Arrays | RequestError]
         try:
             results = await loop.run_in_executor(self._pool, run_together, batch)
         except Exception as error:  # a fault of this server: no task may wait for ever
-            results = [error] * len(batch)
+            results = [answered_as(error)] * len(batch)
         self._free += 1
         self._computed(batch[0].work.version, sum(task.rows for task in batch), time.monotonic() - begun)
         for task, result in zip(batch, results, strict=True):
             if task.result.done():  # cancelled: its client has left
                 continue
-            if isinstance(result, Exception):
+            if isinstance(result, RequestError):
                 task.result.set_exception(result)
             else:
                 task.result.set_result(result)
@@ -193,7 +193,7 @@ def length_class(inputs: Arrays) -> int:
 
 
 def run_together(batch: list[Task]) -> Sequence[Arrays | RequestError]:
-    """Return the result of each task. If the graph refuses a batch, its halves run again, to spare the other tasks."""
+    """Return the result of each task. Whatever a batch raises, its halves run again, to spare the other tasks."""
     work, total = batch[0].work, sum(task.rows for task in batch)
     inputs = batch[0].inputs
     if len(batch) > 1:
@@ -204,9 +204,9 @@ def run_together(batch: list[Task]) -> Sequence[Arrays | RequestError]:
             return [outputs]
         if all(array.shape[0] == total for array in outputs.values()):
             return split(outputs, [task.rows for task in batch])
-    except RequestError as error:
+    except Exception as error:
         if len(batch) == 1:
-            return [error]
+            return [answered_as(error)]
     middle = len(batch) // 2
     return [*run_together(batch[:middle]), *run_together(batch[middle:])]
 

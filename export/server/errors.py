@@ -1,9 +1,15 @@
 """Why a request gets no result: a status code of gRPC, the HTTP status of the same reason, and a sentence."""
 
 import enum
+import logging
 import re
+import traceback
 
 import tensorflow as tf
+
+from keras_transformer.ground.errors import UserError
+
+log = logging.getLogger("export.server")
 
 
 class Code(enum.Enum):
@@ -54,6 +60,25 @@ def too_big(most: int) -> RequestError:
     return invalid(f"The answer has more than {most} bytes, the most here: ask for fewer or shorter lines.")
 
 
+def answered_as(error: Exception) -> RequestError:
+    """Return any error of a request as the one that its client gets; log a fault of this server."""
+    if isinstance(error, RequestError):
+        return error
+    if isinstance(error, UserError):
+        return invalid(str(error))
+    log.error("a request failed: %s", place_of(error))
+    if isinstance(error, MemoryError):
+        return RequestError(Code.RESOURCE_EXHAUSTED, NO_MEMORY)
+    return RequestError(Code.INTERNAL, FAILED)
+
+
+def place_of(error: BaseException) -> str:
+    """Return the kind of an error and where it was raised, without its message, which may have a request's text."""
+    frames = traceback.extract_tb(error.__traceback__, limit=-1)
+    return "".join([type(error).__name__, *(f" at {frame.filename}:{frame.lineno}" for frame in frames)])
+
+
+FAILED, NO_MEMORY = "The server failed at this request.", "There is not enough memory for this request."
 LONGEST_MESSAGE = 1000  # characters of a message that TensorFlow wrote
 OF_THE_REQUEST = (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError, tf.errors.FailedPreconditionError)
 
@@ -67,7 +92,7 @@ def from_tensorflow(error: tf.errors.OpError) -> RequestError:
     if isinstance(error, OF_THE_REQUEST):
         return invalid(message_of_the_graph(error.message))
     if isinstance(error, tf.errors.ResourceExhaustedError):
-        return RequestError(Code.RESOURCE_EXHAUSTED, "There is not enough memory for this request.")
+        return RequestError(Code.RESOURCE_EXHAUSTED, NO_MEMORY)
     return RequestError(Code.INTERNAL, f"The graph failed: {message_of_the_graph(error.message)}")
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import functools
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import NoReturn
@@ -26,7 +25,7 @@ from ..versions import ExportError
 from .api_keys import KeyInterceptor
 from .bytes_in_flight import PATIENCE, Share
 from .dispatcher import Dispatcher
-from .errors import Code, RequestError, invalid, unimplemented
+from .errors import Code, RequestError, answered_as, invalid, unimplemented
 from .models_config import models_of
 from .options import ServerOptions, in_url
 from .own_host import is_peer_here
@@ -43,8 +42,6 @@ ARRIVING = 16  # messages that are read at the same time; one that takes longer 
 INSTEAD = "Ask through 127.0.0.1 or the Unix socket of gRPC, or change the file of models."
 
 SERVICES = ("tensorflow.serving.PredictionService", "tensorflow.serving.ModelService")  # whose health can be asked for
-
-log = logging.getLogger("export.server")
 
 
 class GrpcApi:
@@ -228,12 +225,9 @@ def method(
                 share.resize(len(content))
                 await context.write(content)
                 return
-        except RequestError as error:
-            code, message = STATUS[error.code], error.message
         except Exception as error:
-            log.error("a request failed: %a", error)
-            code, message = grpc.StatusCode.INTERNAL, "The server failed at this request."
-        await context.abort(code, message)
+            refusal = answered_as(error)
+        await context.abort(STATUS[refusal.code], refusal.message)
 
     return grpc.stream_stream_rpc_method_handler(call)
 

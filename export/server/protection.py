@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from keras_transformer.ground.errors import UserError
 from keras_transformer.pieces.translation import Translation
+from keras_transformer.text.forbidden import forbidden_phrases
 from keras_transformer.text.glossary import FLAGS, Glossary
 from keras_transformer.text.placing import alignment_of
 from keras_transformer.text.required import FROM_SOURCE
@@ -186,7 +187,6 @@ def protection_of(protect: bytes, keep: bytes, glossary: bytes, forbidden: bytes
         kinds, words, terms = (value.decode() for value in (protect, keep, glossary))
     except UnicodeDecodeError:
         raise UserError(f"{', '.join(each.name for each in INPUTS)} must be UTF-8.") from None
-    others = Glossary.of_words(forbidden.decode(errors="replace").split("\n"), FORBIDDEN.name, ())
     kept = Glossary.of_words(words.splitlines(), KEEP.name)
     joined = kept.joined(Glossary.of_lines(terms.splitlines(), GLOSSARY.name))
-    return Protection(kinds_of(kinds), joined, others)
+    return Protection(kinds_of(kinds), joined, forbidden_phrases(forbidden))

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import functools
 import json
-import logging
 import re
 from collections.abc import Coroutine
 from typing import Any
@@ -25,7 +24,7 @@ from ..versions import is_number
 from .api_keys import ApiKeys, KeyRequired
 from .bytes_in_flight import Share
 from .dispatcher import Dispatcher
-from .errors import Code, RequestError, invalid, unimplemented
+from .errors import Code, RequestError, answered_as, invalid, unimplemented
 from .json_codec import json_codec, unzipped
 from .metrics import CONTENT_TYPE
 from .own_host import OwnHost
@@ -34,9 +33,6 @@ from .welcome import welcome
 
 SHORTEST = 1024  # bytes: below, packing gains nothing
 LEVEL = 4  # of zlib's 1 to 9: half the size of level 1's output costs twice its time, more gains little
-
-log = logging.getLogger("export.server")
-
 
 # the paths of TensorFlow Serving (http_rest_api_handler.cc), in capitals or not
 CHOICE = r"(?:(?i:/versions)/(?P<version>[0-9]+)|(?i:/labels)/(?P<label>[^/:]+))?"
@@ -262,9 +258,8 @@ async def malformed(request: Request, error: Exception) -> Response:
 
 
 async def internal_error(request: Request, error: Exception) -> Response:
-    """Log an error of this server, and answer without its details."""
-    log.error("a request failed: %a", error)
-    return as_json({"error": "The server failed at this request."}, 500)
+    """Answer an error of this server without its details."""
+    return await answer_error(request, answered_as(error))
 
 
 class GzipAnswers:

@@ -4,14 +4,38 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.tokens import PAD
+from keras_transformer.pieces.normalization import SPACES, members
 from keras_transformer.pieces.translation import Translation
-from keras_transformer.text.glossary import Glossary
+from keras_transformer.text.glossary import Glossary, Term, lower
 
 ROUNDS = 8  # searches of a line at most: a phrase may be written in several ways, each of which is forbidden when seen
 
+MOST_PHRASE_CHARACTERS = 1000  # of the phrases of a line that a request forbids
+TOO_LONG = f"The forbidden phrases of a line may have {MOST_PHRASE_CHARACTERS} characters together."
+HAS_TAB = "A forbidden phrase has a tab: give phrases alone, one per line, without flags."
+NO_TEXT = "The forbidden phrases must be UTF-8."
+EDGES = "".join(members(SPACES))
+
 Sequences = tuple[tuple[int, ...], ...]
 Search = Callable[[list[int], list[Sequences]], list[list[Translation]]]
+
+
+def forbidden_phrases(text: bytes) -> Glossary:
+    """Return the phrases of a line that a request forbids, one per line of `text`; blank ones are none.
+
+    Raises InputError for what `read_forbidden` of export/graph/forbidden.py refuses.
+    """
+    try:
+        phrases = [phrase for line in text.decode().split("\n") if (phrase := line.strip(EDGES))]
+    except UnicodeDecodeError:
+        raise InputError(NO_TEXT) from None
+    if any("\t" in phrase for phrase in phrases):
+        raise InputError(HAS_TAB)
+    if sum(map(len, phrases)) > MOST_PHRASE_CHARACTERS:
+        raise InputError(TOO_LONG)
+    return Glossary([Term(phrase, lower(phrase)) for phrase in phrases])
 
 
 def search_without(

@@ -13,6 +13,7 @@ import tensorflow as tf
 from export.server.batcher import Batcher, Task, Work, concatenated, length_class, repeated, run_together, split
 from export.server.errors import Code, RequestError
 from export.server.signature import Signature, Tensor
+from keras_transformer.text.glossary import Glossary
 
 TEXT = {"text": Tensor("text:0", tf.string, (None,))}
 SIGNATURE = Signature("echo", TEXT, TEXT, {})
@@ -113,7 +114,7 @@ def test_after_a_fault_of_the_server_its_worker_takes_the_next_request():
         return answers
 
     fault, answer = asyncio.run(main())
-    assert isinstance(fault, ZeroDivisionError) and answer["text"].tolist() == [b"a"]
+    assert fault.code is Code.INTERNAL and answer["text"].tolist() == [b"a"]
 
 
 def test_what_has_been_given_up_is_not_computed():
@@ -196,6 +197,40 @@ def test_only_the_request_that_the_graph_refuses_gets_the_error(bad):
         [line] for line in lines if line != b"bad"
     ]
     assert version.ran[0] == lines and max(map(len, version.ran[1:])) == 2
+
+
+def deep(depth):
+    return deep(depth + 1)
+
+
+RAISED = {  # by what a request raises, the code that it gets
+    "recursion": (lambda: deep(0), Code.INTERNAL),
+    "memory": (lambda: bytearray(1 << 62), Code.RESOURCE_EXHAUSTED),
+    "fault": (lambda: {}["the text of a request"], Code.INTERNAL),
+    "mistake": (lambda: int("the text of a request"), Code.INTERNAL),
+    "input": (lambda: Glossary.of_lines(["no tab"], "glossary"), Code.INVALID_ARGUMENT),
+}
+
+
+@pytest.mark.parametrize("raised", RAISED)
+def test_whatever_a_request_raises_the_others_of_its_batch_are_answered(raised, caplog):
+    action, code = RAISED[raised]
+
+    class Raising(Held):
+        def run(self, signature, outputs, inputs):
+            if b"guilty" in inputs["text"].tolist():
+                action()
+            return inputs
+
+    lines = [b"guilty" if number in (3, 17) else b"%d" % number for number in range(32)]
+    batch = [Task(Work(Raising(), SIGNATURE, ("text",), 0), texts(line), 1, None, line) for line in lines]
+    for line, result in zip(lines, run_together(batch), strict=True):
+        if line == b"guilty":
+            assert isinstance(result, RequestError) and result.code is code
+        else:
+            assert result["text"].tolist() == [line]
+    assert len(caplog.records) == (0 if code is Code.INVALID_ARGUMENT else 2)
+    assert "the text of a request" not in caplog.text
 
 
 def test_after_its_requests_a_batcher_holds_nothing_and_asyncio_reports_no_error_that_was_answered(caplog):

@@ -6,23 +6,24 @@ import tensorflow as tf
 from export.graph.forbidden import Found, found_in, matches, places_of_tokens, read_forbidden, search_without
 from export.graph.served_graph import ServedGraph
 from export.graph.text_outputs import EMPTY
+from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.tokens import PAD
 from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.fallback import WithPhrases
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.scores import NEVER
-from keras_transformer.text.forbidden import ROUNDS, tokens_of
+from keras_transformer.text.forbidden import ROUNDS, forbidden_phrases, tokens_of
 from keras_transformer.text.glossary import Glossary
 from keras_transformer.text.spans import Protection
 from keras_transformer.translation.translator import Translator
 from tests.support.exports import asker
 from tests.support.runs import SENTENCES
-from tests.support.text_rules import FORBIDDEN, FORBIDDEN_IN
+from tests.support.text_rules import FORBIDDEN, FORBIDDEN_IN, FORBIDDEN_REFUSED
 
 
 def python_matches(text, phrases):
-    return sorted({match[:2] for match in Glossary.of_words(phrases.split("\n"), "x", ()).matches(text)})
+    return sorted({match[:2] for match in forbidden_phrases(phrases.encode()).matches(text)})
 
 
 def test_a_graph_finds_phrases_where_python_does():
@@ -43,6 +44,27 @@ def test_phrases_that_are_too_long_or_have_flags_are_refused():
     ]:
         with pytest.raises(tf.errors.InvalidArgumentError, match=sentence):
             read_forbidden(tf.constant(["b", phrases]))
+
+
+def is_refused(read, phrases):
+    try:
+        read(phrases)
+    except (InputError, tf.errors.InvalidArgumentError):
+        return True
+    return False
+
+
+@pytest.mark.parametrize("phrases, refused", FORBIDDEN_REFUSED, ids=lambda case: ascii(case)[:30])
+def test_a_graph_refuses_the_phrases_that_python_refuses(phrases, refused):
+    assert is_refused(lambda text: read_forbidden(tf.constant([b"b", text])), phrases) is refused
+    assert is_refused(forbidden_phrases, phrases) is refused
+
+
+def test_a_graph_and_python_read_the_same_phrases():
+    for phrases in [*FORBIDDEN, *(phrases.decode() for phrases, refused in FORBIDDEN_REFUSED if not refused)]:
+        codes = read_forbidden(tf.constant([phrases]))[0].to_list()
+        expected = [term.target for term in forbidden_phrases(phrases.encode()).terms]
+        assert ["".join(map(chr, of_phrase)) for of_phrase in codes] == expected
 
 
 def test_the_tokens_of_a_phrase_are_those_of_python(pair):

@@ -161,12 +161,12 @@ def test_what_is_asked_in_another_encoding_is_refused_and_not_left_out(name):
         run_protected(capitals, OUTPUTS, inputs | {"text": np.array([b"a dog"], object)}, NONE)
 
 
-def test_phrases_in_another_encoding_are_missing_and_are_in_no_translation():
-    inputs = {each.name: np.array([b""], object) for each in INPUTS}
-    inputs["required"], inputs["forbidden"] = (np.array([text], object) for text in (b"\xff\n A \nA", b"\xfe DOG\nDOG"))
-    inputs["text"] = np.array([b"a dog"], object)
-    answer = run_protected(capitals, (UNPLACED, REMAINING), inputs, NONE)
-    assert firsts(answer[UNPLACED]) == ["\ufffd"] and firsts(answer[REMAINING]) == ["DOG"]
+def test_required_phrases_in_another_encoding_are_missing_and_forbidden_ones_refused():
+    inputs = {each.name: np.array([b""], object) for each in INPUTS} | {"text": np.array([b"a dog"], object)}
+    inputs["required"] = np.array([b"\xff\n A \nA"], object)
+    assert firsts(run_protected(capitals, (UNPLACED,), inputs, NONE)[UNPLACED]) == ["\ufffd"]
+    with pytest.raises(RequestError, match="forbidden phrases must be UTF-8"):
+        run_protected(capitals, (UNPLACED,), inputs | {"forbidden": np.array([b"\xfe DOG\nDOG"], object)}, NONE)
 
 
 @pytest.mark.parametrize("alignment", [b"0-0", b""])

@@ -81,3 +81,25 @@ FORBIDDEN = [
     "b.c.\nb\n.",
     "a",
 ]
+
+# Phrases of a request that must not come, and whether they are refused
+FORBIDDEN_REFUSED = [
+    (case, False) for case in ("", "\u2800", "dog\u2581", " \t\n", "a" * 1000, "dog\n" * 200, "\ufffd", "\0")
+]
+FORBIDDEN_REFUSED += [(f"dog\t{space}", False) for space in "\u2800\u3164\u180e\u2581\x1c\u3000\uffa0"]
+FORBIDDEN_REFUSED += [("\u00e4" * 1000 + "\u2800\n\u3164", False), ("\n".join("abc" * 333) + "d", False)]
+FORBIDDEN_REFUSED += [
+    ("a" * 1001, True),
+    ("\u00e4" * 500 + "\n" + "b" * 501, True),
+    ("dog\tregex", True),
+    ("a\t\u200b", True),
+]
+FORBIDDEN_REFUSED += [("cat\ndog\tx\u2800", True), ("a\t\u00ad", True), ("dog\u2800\tcat", True)]
+FORBIDDEN_REFUSED = [(case.encode(), is_refused) for case, is_refused in FORBIDDEN_REFUSED]
+FORBIDDEN_REFUSED += [
+    (b"\x80" * 1001, True),
+    (b"dog\t\xff", True),
+    (b"dog\xff", True),
+    (b"\xed\xa0\x80", True),
+    (b"\xc0\x80", True),
+]
