@@ -99,6 +99,36 @@ def config_in_clone(model: Any) -> dict[str, Any] | None:
     return next((values for layer in model.layers if (values := getattr(layer, "of_model", None))), None)
 
 
+def difference_in_graph(model: keras.Model, other: keras.Model) -> str | None:
+    """Return in what the graph of a functional model differs from that of another, as words; None if it does not.
+
+    Layers are compared by what Keras saves of them and by their inputs, but not by their flag `trainable`.
+    """
+    graphs = [functional_config(each) for each in (model, other)]
+    layers, expected = ({layer["name"]: layer for layer in graph["layers"]} for graph in graphs)
+    for name in expected.keys() - layers.keys():
+        return f"it lacks the layer {name!r}"
+    for name in layers.keys() - expected.keys():
+        return f"it has the layer {name!r} too"
+    for name, layer in layers.items():
+        if without_trainable(layer) != without_trainable(expected[name]):
+            return f"its layer {name!r} is another"
+    ends = ("input_layers", "output_layers")
+    return None if all(graphs[0][end] == graphs[1][end] for end in ends) else "its output is that of another layer"
+
+
+def functional_config(model: keras.Model) -> dict[str, Any]:
+    """Return what Keras saves of the graph of a functional model, of whatever class the model is."""
+    return keras.Model(model.input, model.output).get_config()
+
+
+def without_trainable(values: Any) -> Any:
+    """Return nested dicts and lists without the keys `trainable`."""
+    if isinstance(values, dict):
+        return {key: without_trainable(value) for key, value in values.items() if key != "trainable"}
+    return list(map(without_trainable, values)) if isinstance(values, list | tuple) else values
+
+
 def frozen_parts(model: keras.Model) -> list[str]:
     """Return the paths of the layers whose flag `trainable` is False, and of other weights that do not train."""
     layers = [layer.path for layer in layers_with_weights(model) if not layer.trainable]

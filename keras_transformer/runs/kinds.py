@@ -54,7 +54,8 @@ def config_of(model: "keras.Model") -> BaseModelConfig:
     """Return the configuration of a Transformer or a RecurrentModel.
 
     A clone of one by `keras.models.clone_model` gets the attributes that it lacks. Raises TypeError for anything else,
-    and ConfigError if `model.quantize` has replaced weights.
+    a model with the layers of one of them and another graph included, and ConfigError if `model.quantize` has replaced
+    weights.
     """
     from keras_transformer.layers.composite import quantized_part
 
@@ -76,12 +77,23 @@ def config_of(model: "keras.Model") -> BaseModelConfig:
 
 
 def complete_clone(model: Any) -> None:
-    """Give a clone of a model by `keras.models.clone_model` the attributes of its original that Keras left out."""
-    from keras_transformer.translation_model import config_in_clone
+    """Give a clone of a model by `keras.models.clone_model` the attributes of its original that Keras left out.
+
+    Raises TypeError if the model has layers of one of ours but computes something else.
+    """
+    from keras_transformer.translation_model import config_in_clone, difference_in_graph
 
     if values := config_in_clone(model):
-        model.model_config = model.transformer_config = CONFIGS[values[KIND]].from_values(values)
-        model.precision = next(layer.dtype_policy.name for layer in model.layers if layer.weights)
+        config = CONFIGS[values[KIND]].from_values(values)
+        precision = next(layer.dtype_policy.name for layer in model.layers if layer.weights)
+        original = build_model(config, precision)
+        if difference := difference_in_graph(model, original):
+            raise TypeError(
+                f"The model has layers of a {type(original).__name__} but is none: {difference}. Give the "
+                f"{type(original).__name__}, or its clone by `keras.models.clone_model`."
+            )
+        model.model_config = model.transformer_config = config
+        model.precision = precision
 
 
 def incremental_decoder(model: "keras.Model") -> Any:

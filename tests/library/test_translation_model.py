@@ -183,6 +183,64 @@ def test_only_a_model_of_the_same_inputs_and_one_output_is_a_clone():
         assert config_in_clone(other) is None
 
 
+def other_layers(model, **values):
+    """A clone in which the layers that take these arguments have other values of them."""
+
+    def clone(layer):
+        config = layer.get_config()
+        return layer.from_config(config | {name: value for name, value in values.items() if name in config})
+
+    return keras.models.clone_model(model, clone_function=clone)
+
+
+def swapped(model):
+    """A model of the same layers that reads the target as its source."""
+    inputs = model.input
+    order = ("target_ids", "target_segments", "source_ids", "source_segments")
+    logits = keras.Model(inputs, model.output)(dict(zip(inputs, (inputs[name] for name in order), strict=True)))
+    return keras.Model(inputs, logits)
+
+
+def mean_of_two(model):
+    other = keras.models.clone_model(model)
+    return keras.Model(model.input, keras.layers.Average()([model.output, other(model.input)]))
+
+
+def with_head(model):
+    states = model.output._keras_history.operation._inbound_nodes[-1].input_tensors[0]
+    return keras.Model(model.input, keras.layers.Dense(23)(states))
+
+
+LOOKS_LIKE_A_CLONE = {
+    "a layer behind": lambda model: keras.Model(model.input, keras.layers.Rescaling(-1.0)(model.output)),
+    "a head": with_head,
+    "an earlier output": lambda model: keras.Model(model.input, model.layers[-2].output),
+    "other arguments": lambda model: other_layers(model, rate=0.75),
+    "other widths": lambda model: other_layers(model, d_ff=5, units=5),
+    "two precisions": lambda model: other_layers(model, rate=0.0, dtype="bfloat16"),
+    "two models": mean_of_two,
+    "another order": swapped,
+}
+
+
+@pytest.mark.parametrize("make", LOOKS_LIKE_A_CLONE.values(), ids=LOOKS_LIKE_A_CLONE.keys())
+@pytest.mark.parametrize("name", ["transformer", "recurrent"])
+def test_a_model_of_the_same_layers_that_computes_something_else_is_refused(name, make, tmp_path):
+    model = make(random_model(CONFIGS[name]))
+    for use in (config_of, incremental_decoder, with_attention, lambda model: save_run(model, None, tmp_path / "run")):
+        with pytest.raises(TypeError, match="The model must be a Transformer or a RecurrentModel|but is none: it"):
+            use(model)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_frozen_clone_and_another_model_of_the_same_graph_are_taken():
+    model = random_model(ONE)
+    clone = keras.models.clone_model(model)
+    clone.get_layer("encoder_block_1").trainable = False
+    for same in (clone, keras.Model(model.input, model.output)):
+        assert config_of(same) == ONE
+
+
 # Inputs
 
 
