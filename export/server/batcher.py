@@ -64,14 +64,18 @@ class Batcher:
     ):
         self._computed = computed
         self.batch_rows, self.queue_rows, self.answer_bytes = batch_rows, queue_rows, answer_bytes
-        self._free, self._waiting = workers, []
+        self._workers, self._free, self._waiting = workers, workers, []
         self._pool = concurrent.futures.ThreadPoolExecutor(workers, "batch")
-        self._running: set[asyncio.Task] = set()
+        self._running: dict[asyncio.Task, float] = {}  # with the time when it began
 
     @property
     def waiting_rows(self) -> int:
         """Rows that wait for a worker."""
         return sum(task.rows for task in self._waiting)
+
+    def stands_still(self, latest: float) -> bool:
+        """Return whether every worker began its batch before `latest`, as `time.monotonic()` counts."""
+        return len(self._running) >= self._workers and max(self._running.values()) < latest
 
     async def compute(
         self, version: Version, signature: Signature, outputs: tuple[str, ...], inputs: Arrays, seconds: float
@@ -130,8 +134,8 @@ class Batcher:
             batch = self._next_batch()
             self._free -= 1
             running = asyncio.get_running_loop().create_task(self._run(batch))
-            self._running.add(running)
-            running.add_done_callback(self._running.discard)
+            self._running[running] = time.monotonic()
+            running.add_done_callback(self._running.pop)
 
     def _next_batch(self) -> list[Task]:
         """Take the first waiting task from the queue, and the tasks that fit it."""

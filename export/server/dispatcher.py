@@ -22,6 +22,7 @@ from .signature import Arrays, Signature, signature_named, size_of, too_many_row
 from .version import Version
 
 BIG = 1 << 16  # bytes: to read or to write as many in the event loop would delay all other requests
+STILL = 2  # deadlines: a thread that takes longer for one batch, which nobody waits for by then, stands still
 RECORD: contextvars.ContextVar[Record] = contextvars.ContextVar("RECORD")  # of the request that a task answers
 NOBODY = Record("", "")  # of what no request asks, such as the page
 
@@ -79,6 +80,7 @@ class Dispatcher:
         metrics.watch("bytes_in_flight", "Bytes of requests and answers held.", lambda: self.bytes_in_flight.held)
         self._thread = concurrent.futures.ThreadPoolExecutor(1, "codec")
         self.in_flight, self._is_draining = 0, False
+        self._reading_since: float | None = None  # as `time.monotonic()` counts; None: the thread waits
 
     @contextlib.contextmanager
     def request(self, entrypoint: str, api: str = "Predict") -> Iterator[float]:
@@ -108,6 +110,27 @@ class Dispatcher:
         """Raise RequestError if the server is shutting down."""
         if self._is_draining:
             raise RequestError(Code.UNAVAILABLE, "This server is shutting down: ask another one.")
+
+    def is_well(self) -> bool:
+        """Return whether it answers new requests: it is not shutting down, and its threads move."""
+        return not self._is_draining and not self.stands_still()
+
+    def stands_still(self) -> bool:
+        """Return whether no thread that computes, or the one that reads, has ended anything for STILL deadlines.
+
+        Then no request is answered in time any more, and only another process helps.
+        """
+        latest = time.monotonic() - STILL * self.options.deadline
+        return self.batcher.stands_still(latest) or (self._reading_since or latest) < latest
+
+    def refuse_unless_well(self) -> None:
+        """Raise RequestError if the server is shutting down, or stands still."""
+        self.refuse_if_draining()
+        if self.stands_still():
+            seconds = STILL * self.options.deadline
+            raise RequestError(
+                Code.UNAVAILABLE, f"No batch has ended for {seconds:g} seconds: start this server again."
+            )
 
     def version(self, name: str, choice: int | str | None = None) -> Version:
         """Return a version of the model `name`, by its number or its label, the highest one by default.
@@ -184,9 +207,17 @@ class Dispatcher:
         """
         if size <= BIG:
             return function()
+
+        def noted() -> Any:
+            self._reading_since = time.monotonic()
+            try:
+                return function()
+            finally:
+                self._reading_since = None
+
         try:
             async with asyncio.timeout(until - time.monotonic()):
-                return await asyncio.get_running_loop().run_in_executor(self._thread, function)
+                return await asyncio.get_running_loop().run_in_executor(self._thread, noted)
         except TimeoutError:
             raise RequestError(Code.DEADLINE_EXCEEDED, "The request could not be read or answered in time.") from None
 

@@ -1,17 +1,14 @@
-"""TensorFlow Serving's gRPC API, and grpc.health.v1."""
+"""TensorFlow Serving's gRPC API."""
 
 import asyncio
 import contextlib
 import functools
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import NoReturn
 
 import grpc
 from google.protobuf.message import DecodeError, Message
-from grpc_health.v1.health import aio
-from grpc_health.v1.health_pb2 import HealthCheckResponse
-from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
 from tensorflow_serving.apis.classification_pb2 import ClassificationRequest
 from tensorflow_serving.apis.get_model_metadata_pb2 import GetModelMetadataRequest
 from tensorflow_serving.apis.get_model_status_pb2 import GetModelStatusRequest
@@ -26,6 +23,7 @@ from .api_keys import KeyInterceptor
 from .bytes_in_flight import PATIENCE, Share
 from .dispatcher import Dispatcher
 from .errors import Code, RequestError, answered_as, invalid, unimplemented
+from .health import Health
 from .models_config import models_of
 from .options import ServerOptions, in_url
 from .own_host import is_peer_here
@@ -39,9 +37,9 @@ STATUS = {code: next(status for status in grpc.StatusCode if status.value[0] == 
 SLACK = 1 << 16  # bytes of a message beside its tensors
 ARRIVING = 16  # messages that are read at the same time; one that takes longer than PATIENCE makes place for another
 
-INSTEAD = "Ask through 127.0.0.1 or the Unix socket of gRPC, or change the file of models."
+STREAMS = 0.1  # of all calls, as many as one connection may have at the same time
 
-SERVICES = ("tensorflow.serving.PredictionService", "tensorflow.serving.ModelService")  # whose health can be asked for
+INSTEAD = "Ask through 127.0.0.1 or the Unix socket of gRPC, or change the file of models."
 
 
 class GrpcApi:
@@ -110,8 +108,8 @@ def choice_of(spec: ModelSpec) -> int | str | None:
     return spec.version.value if spec.HasField("version") else None
 
 
-def bound_server(dispatcher: Dispatcher, secrets: Secrets) -> tuple[grpc.aio.Server, aio.HealthServicer, int]:
-    """Return a server that is bound but not started, what says whether it is healthy, and its port.
+def bound_server(dispatcher: Dispatcher, secrets: Secrets) -> tuple[grpc.aio.Server, int]:
+    """Return a server that is bound but not started, and its port.
 
     Raises OSError if the port is taken, and ExportError if the Unix socket is.
     """
@@ -122,7 +120,7 @@ def bound_server(dispatcher: Dispatcher, secrets: Secrets) -> tuple[grpc.aio.Ser
             ("grpc.max_receive_message_length", size),
             ("grpc.max_send_message_length", -1),
             ("grpc.so_reuseport", 0),  # a second server on the same port must fail, not share it
-            ("grpc.max_concurrent_streams", options.connections),
+            ("grpc.max_concurrent_streams", max(1, int(STREAMS * options.connections))),
             ("grpc.http2.bdp_probe", 0),  # it would let every stream send megabytes before its message is read
             # Only with its connection ends an answer that nobody reads: if the client does not even answer a ping,
             # soon; otherwise after a second deadline, which the requests of a connection have at its end.
@@ -132,21 +130,20 @@ def bound_server(dispatcher: Dispatcher, secrets: Secrets) -> tuple[grpc.aio.Ser
             ("grpc.max_connection_age_ms", int(1000 * options.deadline)),
             ("grpc.max_connection_age_grace_ms", int(1000 * (options.deadline + PATIENCE))),
         ],
-        maximum_concurrent_rpcs=options.connections,
         interceptors=[] if secrets.keys is None else [KeyInterceptor(secrets.keys)],
     )
-    arriving = asyncio.Semaphore(ARRIVING)
+    calls = Calls(options.connections)
     services = {
         "PredictionService": {
-            "Predict": method(dispatcher, arriving, PredictRequest, api.predict),
-            "GetModelMetadata": method(dispatcher, arriving, GetModelMetadataRequest, api.metadata),
-            "Classify": method(dispatcher, arriving, ClassificationRequest, api.refuse),
-            "Regress": method(dispatcher, arriving, RegressionRequest, api.refuse),
-            "MultiInference": method(dispatcher, arriving, MultiInferenceRequest, api.refuse),
+            "Predict": method(dispatcher, calls, PredictRequest, api.predict),
+            "GetModelMetadata": method(dispatcher, calls, GetModelMetadataRequest, api.metadata),
+            "Classify": method(dispatcher, calls, ClassificationRequest, api.refuse),
+            "Regress": method(dispatcher, calls, RegressionRequest, api.refuse),
+            "MultiInference": method(dispatcher, calls, MultiInferenceRequest, api.refuse),
         },
         "ModelService": {
-            "GetModelStatus": method(dispatcher, arriving, GetModelStatusRequest, api.status),
-            "HandleReloadConfigRequest": method(dispatcher, arriving, ReloadConfigRequest, api.reload, only_here=True),
+            "GetModelStatus": method(dispatcher, calls, GetModelStatusRequest, api.status),
+            "HandleReloadConfigRequest": method(dispatcher, calls, ReloadConfigRequest, api.reload, only_here=True),
         },
     }
     server.add_generic_rpc_handlers(
@@ -155,9 +152,9 @@ def bound_server(dispatcher: Dispatcher, secrets: Secrets) -> tuple[grpc.aio.Ser
             for name, methods in services.items()
         ]
     )
-    health = aio.HealthServicer()
-    add_HealthServicer_to_server(health, server)
-    return server, health, bind(server, options, secrets.certificate)
+    health = Health(dispatcher.is_well, options.header_seconds, options.connections)
+    server.add_generic_rpc_handlers([health.handler()])
+    return server, bind(server, options, secrets.certificate)
 
 
 def bind(server: grpc.aio.Server, options: ServerOptions, certificate: Certificate | None) -> int:
@@ -186,15 +183,31 @@ def bind(server: grpc.aio.Server, options: ServerOptions, certificate: Certifica
     return port
 
 
-async def set_serving(health: aio.HealthServicer) -> None:
-    """Tell those who ask that every service is healthy. `health.enter_graceful_shutdown()` ends this."""
-    for name in ("", *SERVICES):
-        await health.set(name, HealthCheckResponse.SERVING)
+class Calls:
+    """The calls that a server answers at the same time, and those whose message is being read; without those of health.
+
+    With API keys, nobody without one has a call: it is refused before it is counted.
+    """
+
+    def __init__(self, most: int):
+        self.most, self.count, self.arriving = most, 0, asyncio.Semaphore(ARRIVING)
+
+    @contextlib.contextmanager
+    def place(self) -> Iterator[None]:
+        """Within, one more call is answered. Raises RequestError if there are `most`."""
+        if self.count >= self.most:
+            sentence = f"This server answers {self.most} calls at the same time; try again later."
+            raise RequestError(Code.RESOURCE_EXHAUSTED, sentence)
+        self.count += 1
+        try:
+            yield
+        finally:
+            self.count -= 1
 
 
 def method(
     dispatcher: Dispatcher,
-    arriving: asyncio.Semaphore,
+    calls: Calls,
     request_type: type[Message],
     answer: Callable[[Message, Share, float], Awaitable[bytes]],
     only_here: bool = False,
@@ -210,13 +223,17 @@ def method(
 
     async def call(messages: object, context: grpc.aio.ServicerContext) -> None:
         try:
-            with dispatcher.request("GRPC", name) as until, dispatcher.bytes_in_flight.share() as share:
+            with (
+                dispatcher.request("GRPC", name) as until,
+                calls.place(),
+                dispatcher.bytes_in_flight.share() as share,
+            ):
                 if only_here and not is_peer_here(context.peer()):
                     raise RequestError(Code.PERMISSION_DENIED, f"{name} is for this machine alone. {INSTEAD}")
                 remaining = context.time_remaining()
                 if remaining is not None:
                     until = min(until, time.monotonic() + remaining)
-                body = await received(context, arriving, dispatcher.options.body_bytes + SLACK, share, until)
+                body = await received(context, calls.arriving, dispatcher.options.body_bytes + SLACK, share, until)
                 parsed = functools.partial(parse, request_type, body)
                 del body
                 request = await dispatcher.off_the_loop(parsed, share.size, until)

@@ -18,7 +18,7 @@ from keras_transformer.ground.errors import first_line_of
 
 from ..versions import ExportError
 from .dispatcher import Dispatcher
-from .grpc_api import bound_server, set_serving
+from .grpc_api import bound_server
 from .http_connection import HttpConnection
 from .models import Models
 from .options import ServerOptions, in_url
@@ -29,6 +29,7 @@ from .sockets import BACKLOG, open_path, open_port, removed_at_the_end
 logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # it would log each request that is not HTTP
 
 LAST_ANSWERS = 2  # seconds in which connections close after the last request has been answered
+LONGEST_END = 3.0  # seconds after that request in which the server ends, closed or not
 
 
 class Address(NamedTuple):
@@ -99,7 +100,7 @@ async def run_server(
         listeners.append(open_port(options.host, options.port))
         if options.unix_socket is not None:
             listeners.append(open_path(options.unix_socket))
-        rpc, health, grpc_port = bound_server(dispatcher, secrets)
+        rpc, grpc_port = bound_server(dispatcher, secrets)
     except (OSError, ExportError) as error:
         for listener in listeners:
             listener.close()
@@ -118,24 +119,22 @@ async def run_server(
         timeout_graceful_shutdown=LAST_ANSWERS,
     )
     http = Uvicorn(config, protocol, secrets, options.header_seconds)
-    await rpc.start()
     watches = models.watch(options.poll_seconds, options.models_poll_seconds), secrets.watch(options.poll_seconds)
     with removed_at_the_end(options.unix_socket, options.grpc_unix_socket):
         serving = asyncio.create_task(http.serve(listeners))
         watching = [asyncio.create_task(watch) for watch in watches]
         while not http.started:
             await asyncio.sleep(0.01)
-        await set_serving(health)
+        await rpc.start()
         port = listeners[0].getsockname()[1]
         on_start(Address(models.names[0], options.host, port, grpc_port, secrets.certificate is not None))
         await stop.wait()
-        await health.enter_graceful_shutdown()
         is_answered = await dispatcher.drain()
         http.should_exit = True
-        await asyncio.gather(serving, rpc.stop(LAST_ANSWERS if is_answered else 0))
+        ending = [serving, asyncio.create_task(rpc.stop(LAST_ANSWERS if is_answered else 0)), *watching]
         for task in watching:
             task.cancel()
-        await asyncio.wait([serving, *watching])
+        await asyncio.wait(ending, timeout=LONGEST_END)  # whatever a client holds: nobody is waited for
         dispatcher.close()
     return is_answered
 

@@ -101,8 +101,8 @@ class RestApi:
         raise HTTPException(400 if path.lower().startswith("/v1/") else 404)
 
     def status(self, name: str, choice: int | str | None) -> Response:
-        """Answer 200 while the model is served and 503 while the server shuts down, for probes of Kubernetes."""
-        self.dispatcher.refuse_if_draining()
+        """Answer 200 while the model is served, 503 while the server shuts down or stands still: for probes."""
+        self.dispatcher.refuse_unless_well()
         number = None if isinstance(choice, str) else choice  # a label is ignored, as there
         return as_json(as_dictionary(status_of(self.dispatcher.statuses(name, number))))
 

@@ -101,8 +101,8 @@ def test_a_grpc_call_has_the_time_of_the_server_or_of_the_client_whichever_is_le
         return b""
 
     async def call():
-        dispatcher, arriving = Dispatcher(ANY, ServerOptions(deadline=9.0)), asyncio.Semaphore(1)
-        handler = grpc_api.method(dispatcher, arriving, predict_pb2.PredictRequest, answer)
+        dispatcher, calls = Dispatcher(ANY, ServerOptions(deadline=9.0)), grpc_api.Calls(1)
+        handler = grpc_api.method(dispatcher, calls, predict_pb2.PredictRequest, answer)
         await handler.stream_stream(None, context)
 
     context = types.SimpleNamespace(time_remaining=lambda: of_client, read=come, write=come)

@@ -5,22 +5,17 @@ import contextlib
 import re
 import types
 
-import grpc
 import pytest
 import tensorflow as tf
-from grpc_health.v1.health import aio
-from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
-from grpc_health.v1.health_pb2_grpc import HealthStub
 from tensorflow_serving.apis import predict_pb2
 from tensorflow_serving.apis.get_model_metadata_pb2 import GetModelMetadataRequest
 from tensorflow_serving.apis.get_model_status_pb2 import GetModelStatusRequest, GetModelStatusResponse
 
 from export.server import grpc_api, protobuf_codec
 from export.server.errors import Code, RequestError
-from export.server.grpc_api import GrpcApi, set_serving
+from export.server.grpc_api import GrpcApi
 from export.server.model_folder import State, Status
 from export.server.options import ServerOptions
-from export.server.process import local_server
 from export.server.signature import Signature, Tensor
 
 
@@ -101,45 +96,6 @@ def test_of_a_status_a_label_is_ignored_and_a_number_is_not():
         answer = asyncio.run(GrpcApi(Echo()).status(request, types.SimpleNamespace(size=0), 0.0))
         statuses = GetModelStatusResponse.FromString(answer).model_version_status
         assert sorted(status.version for status in statuses) == sorted(versions)
-
-
-def test_health_is_serving_from_the_start_until_the_server_ends(echo_folder):
-    """As a probe asks it; a service that is not here is unknown."""
-    with contextlib.ExitStack() as stack:
-        address = stack.enter_context(local_server(echo_folder, ServerOptions(port=0, grpc_port=0)))
-        channel = stack.enter_context(grpc.insecure_channel(f"{address.host}:{address.grpc_port}"))
-        health = HealthStub(channel)
-        for name in ("", "tensorflow.serving.PredictionService", "tensorflow.serving.ModelService"):
-            assert health.Check(HealthCheckRequest(service=name), timeout=30).status == HealthCheckResponse.SERVING
-        with pytest.raises(grpc.RpcError) as error:
-            health.Check(HealthCheckRequest(service="other"), timeout=30)
-        assert error.value.code() is grpc.StatusCode.NOT_FOUND
-
-
-@pytest.mark.slow
-def test_who_watches_health_is_told_that_the_server_ends(echo_folder):
-    options = ServerOptions(port=0, grpc_port=0)
-    with contextlib.ExitStack() as stack:
-        server = stack.enter_context(contextlib.ExitStack())
-        address = server.enter_context(local_server(echo_folder, options))
-        channel = stack.enter_context(grpc.insecure_channel(f"{address.host}:{address.grpc_port}"))
-        watched = HealthStub(channel).Watch(HealthCheckRequest(), timeout=60)
-        assert next(watched).status == HealthCheckResponse.SERVING
-        server.close()
-        assert next(watched).status == HealthCheckResponse.NOT_SERVING
-
-
-def test_health_ends_before_the_requests_in_flight_do():
-    async def answers():
-        health = aio.HealthServicer()
-        await set_serving(health)
-        found = []
-        for _ in range(2):
-            found.append((await health.Check(HealthCheckRequest(), None)).status)
-            await health.enter_graceful_shutdown()
-        return found
-
-    assert asyncio.run(answers()) == [HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING]
 
 
 HERE, ELSEWHERE = "ipv4:127.0.0.1:1", "ipv4:10.0.0.7:1"

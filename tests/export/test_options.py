@@ -47,7 +47,7 @@ def test_a_grpc_server_takes_the_largest_numbers():
     async def take():
         options = ServerOptions(**{name: 0 if name in PORTS else taken[-1] for name, taken, _ in RANGES})
         dispatcher = Dispatcher(Models([]), options)
-        server, _, port = bound_server(dispatcher, Secrets(options))
+        server, port = bound_server(dispatcher, Secrets(options))
         await server.stop(None)
         dispatcher.close()
         return port

@@ -63,19 +63,7 @@ class HeldStream:
     def __init__(self, server, size):
         self.socket = socket.create_connection((server.host, server.grpc_port), timeout=0.2)
         self.size, self.sent, self.windows, self.status, self.received = size, 0, [FIRST_WINDOW] * 2, None, b""
-        names = {
-            ":method": "POST",
-            ":scheme": "http",
-            ":path": METHOD,
-            ":authority": "localhost",
-            "content-type": "application/grpc",
-            "te": "trailers",
-        }
-        block = b"".join(
-            b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
-            for name, value in names.items()
-        )
-        self.socket.sendall(PREFACE + frame(SETTINGS, 0, 0, b"") + frame(HEADERS, 4, 1, block))
+        self.socket.sendall(PREFACE + frame(SETTINGS, 0, 0, b"") + frame(HEADERS, 4, 1, headers_of(METHOD)))
         self.message = struct.pack(">BI", 0, size)
 
     def push(self, seconds):
@@ -125,6 +113,43 @@ class HeldStream:
             self.socket.sendall(frame(PING, 1, 0, payload))
         elif kind in (RESET, GOAWAY) or (kind == HEADERS and flags & 1):
             self.status = "ended"
+
+
+def headers_of(method):
+    """The block of headers with which a call begins."""
+    names = {
+        ":method": "POST",
+        ":scheme": "http",
+        ":path": method,
+        ":authority": "localhost",
+        "content-type": "application/grpc",
+        "te": "trailers",
+    }
+    return b"".join(
+        b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
+        for name, value in names.items()
+    )
+
+
+@contextlib.contextmanager
+def held_calls(server, method, connections=2, count=550, message=None):
+    """Within, so many calls of a method are open on each connection, whose client lets no answer come.
+
+    message: its bytes, None if it does not come.
+    """
+    no_window = frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 0))
+    data = b"" if message is None else struct.pack(">BI", 0, len(message)) + message
+    with contextlib.ExitStack() as stack:
+        for _ in range(connections):
+            connection = stack.enter_context(socket.create_connection((server.host, server.grpc_port), timeout=5))
+            connection.sendall(PREFACE + no_window)
+            for number in range(1, 2 * count, 2):
+                call = frame(HEADERS, 4, number, headers_of(method))
+                call += b"" if message is None else frame(DATA, 1, number, data)
+                with contextlib.suppress(OSError):  # the server may end it
+                    connection.sendall(call)
+        time.sleep(0.5)
+        yield
 
 
 def frame(kind, flags, stream, payload):
