@@ -20,15 +20,17 @@ from keras_transformer.text.required import (
     SPACES_IN,
     word_edges,
 )
+from keras_transformer.text.whole_numbers import OTHER_DIGITS, pattern_of_numbers
 
 from .forbidden import matches
 from .prefixes import padded_endings, places_in
 from .ragged_rows import kept, of_values, row_numbers
 
 PHRASE = "A required phrase"
-WORD = r"[\pL\pN_]*[\pL\p{Nl}\p{No}_][\pL\pN_]*"  # that is no number
-NUMBER = r"[^\p{Nd}]*(\p{Nd}+(?:[.,:/-]\p{Nd}+)*)|[^\p{Nd}]+"  # and what stands before it, or behind all numbers
-OTHER_DIGITS = r"(?m)^.*[^\x00-\x7F].*$"  # a number that has others than 0 to 9
+# A number, and what goes on behind it; or what is passed over
+NUMBER = "(?s:" + pattern_of_numbers(r"[\pL\pN_]", r"\p{Nd}", r"\b", r"\B") + "|.)"
+GOING_ON = r"(?m)^(?:.*\x01.+|\x01)$|\x01"  # behind what is no number, and nothing behind a number
+NO_NUMBERS = f"(?m)^.*{OTHER_DIGITS}.*$"
 CONTRADICTION = "A required phrase has a forbidden one: keep one."
 
 
@@ -90,7 +92,7 @@ class GraphPhraseReader:
 
 def numbers_in(texts):
     """Return the numbers of texts as text/numbers.py finds them, one per line: string (B,) -> string (B,)."""
-    for pattern, written in (APART, " "), (WORD, "x"), (NUMBER, "\\1\n"), (OTHER_DIGITS, ""):
+    for pattern, written in (APART, " "), (NUMBER, "\\1\x01\\2\n"), (GOING_ON, ""), (NO_NUMBERS, ""):
         texts = tf.strings.regex_replace(texts, pattern, written)
     return texts
 

@@ -5,11 +5,9 @@ import re
 from keras_transformer.pieces.scripts import UNSPACED
 from keras_transformer.text.placeholders import SYMBOL
 from keras_transformer.text.spans import MARK
+from keras_transformer.text.whole_numbers import OTHER_DIGITS, whole_numbers
 
-# What has no digits of a number, and divides words
-APART = rf"{SYMBOL.pattern}|[{UNSPACED}]"  # for re and for RE2
-NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
-WORD = re.compile(r"\w*[^\W\d]\w*")  # that is no number
+APART = rf"{SYMBOL.pattern}|[{UNSPACED}]"  # what has no digits of a number, and divides words: for re and for RE2
 
 
 def numbers_in(text: str) -> list[str]:
@@ -17,5 +15,6 @@ def numbers_in(text: str) -> list[str]:
 
     export/graph/phrases.py finds the same: `tests/support/text_rules.py` has the cases.
     """
-    others = WORD.sub("x", re.sub(APART, " ", MARK.sub(" ", text)))
-    return [number for number in dict.fromkeys(NUMBER.findall(others)) if number.isascii()]
+    text = re.sub(APART, " ", MARK.sub(" ", text))
+    numbers = dict.fromkeys(text[slice(*number)] for number in whole_numbers(text))
+    return [number for number in numbers if not re.search(OTHER_DIGITS, number)]

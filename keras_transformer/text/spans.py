@@ -10,6 +10,8 @@ from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import read_lines
 from keras_transformer.text.glossary import CASE, Glossary
 from keras_transformer.text.placeholders import SYMBOL
+from keras_transformer.text.syntaxes import PLACEHOLDER
+from keras_transformer.text.whole_numbers import in_brackets, whole_numbers
 
 PLACEHOLDERS, TAGS, NUMBERS, TERM = "placeholders", "tags", "numbers", "term"
 LONGEST_TAG = 2000  # characters: a bound on what a "<" that nothing closes costs
@@ -19,20 +21,14 @@ _IN_URL = rf"[^\s<>\"'`|\\^{LEFT}{RIGHT}]"
 PATTERNS = {
     "urls": re.compile(rf"(?<!\w)(?:(?:https?|ftps?|file)://|mailto:|www\.(?=\w)){_IN_URL}+", re.IGNORECASE),
     "emails": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,63}"),
-    PLACEHOLDERS: re.compile(
-        SYMBOL.pattern + r"|\{\{[^{}\n]{1,200}\}\}"  # {{name}}
-        r"|\$\{[^{}\s]{1,200}\}"  # ${name}
-        r"|\{(?:[\w.$-]+(?:\[[^\]\s{}]*\])*)?(?:![rsa])?(?::[^{}\s]*)?\}"  # {}, {0}, {name}, {user.age!r:>3}
-        r"|(?<![\d%])%(?:\([^()\s]{1,100}\))?(?:\d+\$)?[-+#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?"
-        r"(?:hh|ll|[hlLqjzt])?[diouxXeEfFgGcrsa@]"  # %s, %(name)d, %1$s, %.2f
-    ),
+    PLACEHOLDERS: re.compile(f"{SYMBOL.pattern}|{PLACEHOLDER.pattern}"),
     TAGS: re.compile(
         rf"<!--.{{0,{LONGEST_TAG}}}?-->"
+        r"|</?\d{1,3}\s?/?>"  # of React-Intl and Lingui
         rf"|</?[A-Za-z][\w:.-]{{0,99}}(?:[\s/](?:[^<>\"']|\"[^\"]*\"|'[^']*'){{0,{LONGEST_TAG}}}+)?>"
     ),
-    NUMBERS: re.compile(r"(?<!\w)(?<!\d[.,:/-])\d+(?:[.,:/-]\d+)*(?!\w)"),
 }
-KINDS = tuple(PATTERNS)
+KINDS = (*PATTERNS, NUMBERS)
 AT_MOST_ONCE = ("urls", "emails", PLACEHOLDERS)  # no language writes these by itself: a further copy is a mistake
 
 
@@ -132,10 +128,28 @@ class Protection:
     def _of_kinds(self, text: str) -> Iterator[Span]:
         for match in MARK.finditer(text) if self.has_marks else ():
             yield Span(*match.span(), TAGS, match[0])
-        for kind in self.kinds:
-            for match in PATTERNS[kind].finditer(text):
-                end = match.end() if kind != "urls" else end_of_url(text, *match.span())
-                yield Span(match.start(), end, kind, text[match.start() : end])
+        for kind in sorted(self.kinds, key=TAGS.__ne__):  # <0> is a placeholder too, if tags are none
+            for start, end in numbers_of(text) if kind == NUMBERS else places_of_kind(kind, text):
+                yield Span(start, end, kind, text[start:end])
+
+
+def places_of_kind(kind: str, text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the spans of a kind of PATTERNS are."""
+    for match in PATTERNS[kind].finditer(text):
+        start, end = match.span()
+        yield start, end if kind != "urls" else end_of_url(text, start, end)
+
+
+def numbers_of(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the numbers of a text are, with brackets around one alone; none is a part of another kind's span."""
+    numbers = [in_brackets(text, number) for number in whole_numbers(text)]
+    owners = [0] * (len(text) + 1) if numbers else []  # of each character, which span of another kind has it
+    others = [Span(*place, kind, "") for kind in PATTERNS if numbers for place in places_of_kind(kind, text)]
+    for owner, (start, end, *_) in enumerate(without_overlaps(others), start=1):
+        owners[start:end] = [owner] * (end - start)
+    for start, end in numbers:
+        if not any(0 < place and 0 < owners[place - 1] == owners[place] for place in (start, end)):
+            yield start, end
 
 
 def without_overlaps(spans: Iterable[Span]) -> Iterator[Span]:

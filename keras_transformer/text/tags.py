@@ -8,7 +8,7 @@ from keras_transformer.text.placing import Source, Unit, best_run
 from keras_transformer.text.spans import LEFT, RIGHT, Span
 from keras_transformer.text.tag_marks import Mark, Punctuation, is_ahead, punctuation_at, serialised
 
-NAME = re.compile(rf"[<{LEFT}]/?([A-Za-z][\w:.-]*)")
+NAME = re.compile(rf"[<{LEFT}]/?([A-Za-z][\w:.-]*|[0-9]+)")
 VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())  # HTML closes none of these
 BREAKS = frozenset("br div dd dt h1 h2 h3 h4 h5 h6 hr img li ol p table td th tr ul".split())  # they end a word
 

@@ -170,7 +170,7 @@ def test_protected_spans_come_through_a_model_of_random_weights(pair):
         ("A man with 23 x@y.org", "Ein Mann mit⟦1⟧⟦2⟧und", "Ein Mann mit 23 x@y.org und"),
         ("A man with 23 x@y.org", "我有⟦1⟧只⟦2⟧。", "我有23只x@y.org。"),
         ("a {x}3 or {z}px", "⟦1⟧⟦2⟧-⟦3⟧px", "{x}3-{z}px"),
-        ("3€px 4", "⟦1⟧px ⟦2⟧ ⟦9⟧", "3 px 4 ⟦9⟧"),
+        ("3=px 4", "⟦1⟧px ⟦2⟧ ⟦9⟧", "3 px 4 ⟦9⟧"),
         ("a %spx", "⟦1⟧px", "%spx"),
         ("px%s a", "px⟦1⟧oder", "px%s oder"),
     ],
