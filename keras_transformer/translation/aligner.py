@@ -1,7 +1,7 @@
 """Which word of a source each word of its translation comes from, by the attention of the decoder."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import keras
 import numpy as np
@@ -15,6 +15,7 @@ from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.kinds import config_of
 from keras_transformer.translation.forced import ForcedDecoder
+from keras_transformer.translation.traced import TracedAgain
 
 TOKENS_AT_ONCE = 4096  # padded tokens of one side, whose attention is computed together
 
@@ -56,7 +57,10 @@ class Aligner:
             weights = forced(source_ids, output_ids).attention[f"decoder_block_{self._layer}/memory"]
             return tf.reduce_mean(tf.cast(weights, tf.float32), axis=1)
 
-        return tf.function(attention, input_signature=[batch, batch], autograph=False)
+        def trace() -> Callable:
+            return tf.function(attention, input_signature=[batch, batch], autograph=False)
+
+        return TracedAgain([self._transformer], trace)
 
     def align_lines(self, pairs: Sequence[tuple[str, Translation]]) -> list[list[tuple[int, int]]]:
         """Return the alignment of each source line and a translation that was found for it, as `align` does."""

@@ -91,8 +91,8 @@ class Explainer:
         check_reads_no_text(self.options, "an Explainer")
         check_coverage(config, self.options.coverage_penalty)
         self._shortlist = table_for(self.options, shortlist, tokenizer)
-        transformer = in_precision(transformer, precision)
-        self._decoder, self._forced = incremental_decoder(transformer), ForcedDecoder(transformer)
+        self._transformer = in_precision(transformer, precision)
+        self._decoder, self._forced = incremental_decoder(self._transformer), ForcedDecoder(self._transformer)
         self._pieces = tokenizer.pieces()
         self.most_tokens = min(EXPLAINED_TOKENS, config.position_limit or EXPLAINED_TOKENS)
 
@@ -110,9 +110,10 @@ class Explainer:
     def explain(self, sentence: str, prefix: str = "") -> Explanation:
         """Translate a sentence and return how; `prefix` is how the translation must begin.
 
-        Raises ConfigError if the sentence is blank, UserError if the model's probabilities are NaN, and InputError if
-        the prefix is longer than a translation may be.
+        Raises ConfigError if the sentence is blank or `quantize` has replaced weights of the model, UserError if the
+        model's probabilities are NaN, and InputError if the prefix is longer than a translation may be.
         """
+        config_of(self._transformer)
         [sentence], [prefix] = list_of_lines([sentence], "Sentence"), list_of_lines([prefix], "Prefix")
         [ids] = encoded_lines(self.tokenizer, [sentence], self.most_tokens)
         if not ids:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import tensorflow as tf
 
@@ -27,6 +27,7 @@ from keras_transformer.search.scores import length_penalty as length_penalty_of
 from keras_transformer.translation.forced import ForcedDecoder
 from keras_transformer.translation.parallel import map_batches
 from keras_transformer.translation.precision import in_precision
+from keras_transformer.translation.traced import TracedAgain
 
 LONGEST_TARGET = 2 * LONGEST_SOURCE  # tokens, EOS included, of a model without learned positions
 OF_SCORES = ("length_penalty", "length_normalization", "coverage_penalty")  # the options that are in a score
@@ -84,14 +85,18 @@ class Scorer:
         self._longest_target = config.position_limit or LONGEST_TARGET
         self._most_tokens = max(1, MOST_LOGITS // config.vocab_size)
         self._pieces = tokenizer.pieces()
-        forced, batch = ForcedDecoder(in_precision(transformer, precision)), tf.TensorSpec((None, None), tf.int32)
+        transformer = in_precision(transformer, precision)
+        forced, batch = ForcedDecoder(transformer), tf.TensorSpec((None, None), tf.int32)
 
         def log_probs_and_coverage(source, target) -> tuple:
             outputs = forced(source, target)
             coverage = outputs.log_coverage(source) if coverage_penalty else tf.zeros(tf.shape(source)[:1])
             return outputs.log_probs, coverage
 
-        self._forced = tf.function(log_probs_and_coverage, input_signature=[batch, batch], autograph=False)
+        def trace() -> Callable:
+            return tf.function(log_probs_and_coverage, input_signature=[batch, batch], autograph=False)
+
+        self._forced = TracedAgain([transformer], trace)
 
     @classmethod
     def load(cls, run_folder: str | os.PathLike, **kwargs) -> "Scorer":

@@ -44,6 +44,7 @@ from keras_transformer.translation.aligner import Aligner
 from keras_transformer.translation.compiled_search import Asked, CompiledSearch, SearchHow, table_for
 from keras_transformer.translation.parallel import map_batches
 from keras_transformer.translation.precision import in_precision
+from keras_transformer.translation.traced import TracedAgain
 
 DEFAULT_OPTIONS = SearchOptions()
 
@@ -67,7 +68,8 @@ class Translator(Engine):
             that names the line; at most 512, and at most `max_positions` if positions are learned.
         precision: "float32" or "bfloat16", of the weights and the matrix products; softmax, LayerNorm and scores are
             float32 in any case. None means the precision of the Transformer. If the Transformer has another precision,
-            its weights are copied now; otherwise each search reads them as they then are.
+            its weights are copied now; otherwise each search reads them as they then are, and raises ConfigError after
+            `quantize`.
         trained_tokens: tokens of the longest source sentence of the training text, EOS included. Longer lines are
             counted in `longer_than_trained`. None: not known.
         shortlist: of the run, for options whose `shortlist` is "on".
@@ -102,7 +104,8 @@ class Translator(Engine):
             check_coverage(config, options.coverage_penalty)
         check_batch_size(batch_size)
         self._models, self._inference = models, Inference()  # what save_to_preset writes
-        decoder = joint_decoder([in_precision(model, precision) for model in models])
+        searched = [in_precision(model, precision) for model in models]
+        decoder = joint_decoder(searched)
         self.tokenizer, self.options, self.trees_only = tokenizer, options, trees_only
         self.shortlist = shortlist if options.shortlist == ON else None
         self.batch_size, self.max_source_tokens = batch_size, longest_source(decoder.config, max_source_tokens)
@@ -117,7 +120,8 @@ class Translator(Engine):
         self.placeholders, self.aligns = len(ids), self._aligner.aligns
         plan = SearchPlan(options, shortlist=table_for(options, shortlist, tokenizer))
         self._phrase_reader = PhraseReader(tokenizer)
-        self._search = CompiledSearch(SearchHow(decoder, plan, ids), lambda: self._phrase_reader.word_edges)
+        how = SearchHow(decoder, plan, ids)
+        self._search = TracedAgain(searched, lambda: CompiledSearch(how, lambda: self._phrase_reader.word_edges))
 
     @classmethod
     def load(
