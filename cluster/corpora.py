@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from keras_transformer.text.formats.endings import LINES, ending_of, why_not
+
 from .errors import ClusterError
 from .formats import ERROR, Format, JsonLines, ParquetRows, TabLines, TextLines
 
@@ -63,7 +65,12 @@ class Tables:
 def corpus_of(
     context: Any, format: str, columns: Sequence[str], outputs: dict[str, str], paths: Sequence[str]
 ) -> Lines | Tables:
-    """Return the corpus of a format, text, jsonl, tsv or parquet. Raises ClusterError if it has no such columns."""
+    """Return the corpus of a format, text, jsonl, tsv or parquet.
+
+    Raises ClusterError if it has no such columns, or if a file has the name of another format.
+    """
+    for path in paths:
+        check_name(path, format, is_asked=True)
     if format == "parquet":
         return Tables(context, tuple(columns), outputs, paths)
     if format == "jsonl":
@@ -78,7 +85,17 @@ def corpus_of(
 
 
 def format_of(path: str) -> str:
-    """Return the format that the name of a file tells; a folder of another name has text."""
-    name = path.rstrip("/").removesuffix(".gz")
+    """Return the format that the name of a file tells; a folder of another name has text.
+
+    Raises ClusterError for a file that is no corpus, such as subtitles.
+    """
     endings = {"jsonl": "jsonl", "json": "jsonl", "ndjson": "jsonl", "tsv": "tsv", "parquet": "parquet"}
-    return endings.get(name.rpartition(".")[2], "text")
+    format = endings.get(ending_of(path), "text")
+    check_name(path, format, is_asked=format != "text")
+    return format
+
+
+def check_name(path: str, format: str, is_asked: bool) -> None:
+    """Raises ClusterError for a file whose name tells another format."""
+    if reason := why_not(path, LINES if format == "text" else format, is_asked):
+        raise ClusterError(f"{reason} A corpus is text, jsonl, tsv or parquet.")

@@ -30,11 +30,12 @@ from keras_transformer.ground.files import behind_links, check_replaceable, read
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.formats import FORMATS, WITH_FIELDS
+from keras_transformer.text.formats.endings import LINES, format_of_name, why_not
 from keras_transformer.text.formats.parts import Field, Part, TranslatedError
 
 log = logging.getLogger("keras_transformer")
 
-LINES, TEXT = "lines", "text"
+TEXT = "text"
 STREAM = pathlib.Path("-")  # as --input and --output: the standard one
 SENTENCE = 80  # characters, about: how many of them are translated at once
 BATCHES_OF_A_FILE = 8  # that are translated between two writes: what a kill costs at most
@@ -64,8 +65,12 @@ Paragraphs = Annotated[
     ),
 ]
 Format: Any = Annotated[
-    Literal[("lines", *FORMATS)],
-    typer.Option("--format", help="Of the input, and of the output: what is not text stays as it is."),
+    Literal[(LINES, *FORMATS)] | None,
+    typer.Option(
+        "--format",
+        help="Of the input, and of the output: what is not text stays as it is.",
+        show_default="what the name of a file tells, else lines",
+    ),
 ]
 Fields = Annotated[
     list[str],
@@ -104,7 +109,7 @@ def takes_file_options(command: Callable) -> Callable:
     keyword, default = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
     options = {
         "paragraphs": (Paragraphs, False),
-        "format": (Format, LINES),
+        "format": (Format, None),
         "fields": (Fields, default),
         "language": (Language, "en"),
         "input": (InputFile, None),
@@ -124,7 +129,7 @@ def takes_file_options(command: Callable) -> Callable:
 
 def file_arguments(
     paragraphs: bool,
-    format: str,
+    format: str | None,
     fields: Sequence[str],
     language: str,
     input: pathlib.Path | None,
@@ -134,11 +139,12 @@ def file_arguments(
 
     Raises ConfigError if some contradict each other, and, like OSError, if the output cannot be a file there.
     """
-    if paragraphs and format not in (LINES, TEXT):
+    if paragraphs and format not in (None, TEXT):
         raise ConfigError(f"--paragraphs is --format text, and contradicts --format {format}: give one of them.")
+    input, output = (None if path == STREAM else path for path in (input, output))
+    format = known_format(TEXT if paragraphs else format, [path for path in (input, output) if path is not None])
     if fields and format not in WITH_FIELDS:
         raise ConfigError(f"--field is for --format {' and '.join(WITH_FIELDS)}: leave it out.")
-    input, output = (None if path == STREAM else path for path in (input, output))
     if output is not None:
         check_plain_text("--output", output)
         check_replaceable(output)
@@ -147,7 +153,20 @@ def file_arguments(
             raise ConfigError(f"There is no folder {folder} for --output {output}: make it first.")
         if input is not None and output.exists() and os.path.samefile(input, output):
             raise ConfigError(f"--output is the file that is read, {input}: give another one.")
-    return FileArguments(TEXT if paragraphs else format, tuple(fields), language, input, output)
+    return FileArguments(format, tuple(fields), language, input, output)
+
+
+def known_format(asked: str | None, paths: Sequence[pathlib.Path]) -> str:
+    """Return the format that is asked for, or that the names of files tell; else that of lines.
+
+    Raises ConfigError if a file has the name of another format, or of one that is not known.
+    """
+    told = [format for path in paths if (format := format_of_name(path))]
+    format = asked or next(iter(told), LINES)
+    for path in paths:
+        if reason := why_not(path, format, asked is not None):
+            raise ConfigError(reason)
+    return format
 
 
 class Road(NamedTuple):

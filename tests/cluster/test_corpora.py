@@ -23,6 +23,15 @@ def test_the_name_of_a_file_tells_its_format(path, format):
     assert format_of(path) == format
 
 
+@pytest.mark.parametrize("name", ["film.srt", "page.html", "messages.xlf.gz", "notes.md", "letter.docx"])
+def test_a_document_is_no_corpus(name):
+    with pytest.raises(ClusterError, match=f"/in/{name} ends in .*A corpus is text, jsonl, tsv or parquet"):
+        format_of(f"/in/{name}")
+    if name != "notes.md":  # of which each line may be a sentence, if somebody says so
+        with pytest.raises(ClusterError, match=f"{name} ends in"):
+            corpus_of(None, "text", ["text"], {}, ["/in/a.txt", f"/in/{name}"])
+
+
 def test_columns_have_names_or_in_tsv_numbers():
     assert corpus_of(None, "text", ["text"], {}, []).format == TextLines()
     assert corpus_of(None, "tsv", ["3", "1"], {}, []).format == TabLines((3, 1))

@@ -1,0 +1,57 @@
+"""Which format a file has by the ending of its name."""
+
+import os
+
+LINES, HTML = "lines", "html"
+USUAL = {
+    ending: format
+    for endings, format in {
+        "srt": "srt",
+        "vtt": "vtt",
+        "html htm xhtml xht php": HTML,
+        "xlf xliff sdlxliff mqxliff mxliff": "xliff",
+        "jsonl ndjson": "jsonl",
+        "tsv tab": "tsv",
+    }.items()
+    for ending in endings.split()
+}
+ON_REQUEST: dict[str, tuple[str, ...]] = {  # what only its author knows, or loses its markup: formats to ask for
+    ending: formats
+    for endings, formats in {
+        "json": ("jsonl",),
+        "xml": ("xliff", HTML),
+        "md markdown mdx rst adoc tex csv po pot yaml yml": (LINES,),
+        "ass ssa ttml dfxp sbv sub": (),
+        "doc docx docm odt rtf pdf epub xls xlsx ods ppt pptx odp": (),
+    }.items()
+    for ending in endings.split()
+}
+
+
+def ending_of(path: str | os.PathLike) -> str:
+    """Return the ending of a name in small letters, without its stop and without that of gzip; "" if it has none."""
+    name = os.path.basename(os.fspath(path).rstrip("/")).lower().removesuffix(".gz")
+    stem, _, ending = name.rpartition(".")
+    return ending if stem else ""
+
+
+def format_of_name(path: str | os.PathLike) -> str | None:
+    """Return the format that the name of a file tells; None if it tells none."""
+    return USUAL.get(ending_of(path))
+
+
+def why_not(path: str | os.PathLike, format: str, is_asked: bool) -> str | None:
+    """Return a sentence if a file of this name is none of a format; None if it may be one.
+
+    is_asked: whether somebody asked for the format, which then may be one that leaves the markup of a file alone.
+    """
+    ending = ending_of(path)
+    formats = (USUAL[ending],) if ending in USUAL else ON_REQUEST.get(ending, (format,))
+    if format in formats and (is_asked or ending not in ON_REQUEST):
+        return None
+    if not formats:
+        return f"{path} ends in .{ending}, which no format reads: save it as HTML, text or SRT first."
+    advice = f"give --format {' or '.join(formats)}, or a file of another name if it is none"
+    if formats == (LINES,):
+        advice = "its markup would be translated. Give --format lines if each line is a sentence"
+    return f"{path} ends in .{ending}, and is not read as --format {format}: {advice}."
