@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from .batcher import Batcher
+from .bounds import check_bounds
 from .bytes_in_flight import BytesInFlight, Share
-from .errors import Code, RequestError
+from .errors import Code, RequestError, shown
 from .metrics import Metrics, outcome
 from .model_folder import Status
 from .models import Models
@@ -138,7 +139,7 @@ class Dispatcher:
         Raises RequestError if it is not served.
         """
         record = RECORD.get(NOBODY)
-        record.model = name
+        record.model = shown(name)
         version = self.models.version(name, choice)
         record.version = version.number
         return version
@@ -155,7 +156,7 @@ class Dispatcher:
 
     def statuses(self, name: str, number: int | None = None) -> dict[int, Status]:
         """Return the state of every version of a model so far, or of one; highest first. Raises RequestError."""
-        RECORD.get(NOBODY).model = name
+        RECORD.get(NOBODY).model = shown(name)
         return self.models.statuses(name, number)
 
     async def question(
@@ -172,6 +173,7 @@ class Dispatcher:
             signature = signature_named(version.signatures, codec.signature_name)
             output_names = signature.output_names(codec.output_names)
             inputs = signature.complete(codec.read(signature))
+            check_bounds(inputs)
             for named in (answered, has_spans):
                 output_names = named(output_names, inputs, bool(codec.output_names))
             if (rows := signature.rows(inputs)) > most_rows:

@@ -12,6 +12,11 @@ from keras_transformer.ground.errors import UserError
 log = logging.getLogger("export.server")
 
 
+LONGEST_MESSAGE = 1000  # bytes of a sentence
+LONGEST_NAME = 60  # characters of a name that a request has, in sentences and logs
+FAILED, NO_MEMORY = "The server failed at this request.", "There is not enough memory for this request."
+
+
 class Code(enum.Enum):
     """The status codes of gRPC that this server sends: number, and the HTTP status of the same reason."""
 
@@ -37,12 +42,22 @@ class Code(enum.Enum):
 
 
 class RequestError(Exception):
-    """A request that gets no result. `http_status` replaces that of the code, for reasons that gRPC does not have."""
+    """A request that gets no result. `http_status` replaces that of the code, for reasons that gRPC does not have.
+
+    Of the message, there are LONGEST_MESSAGE bytes: a longer trailer of gRPC would be refused by clients, and tried
+    again.
+    """
 
     def __init__(self, code: Code, message: str, http_status: int | None = None):
+        message = message.encode("utf-8", "replace")[:LONGEST_MESSAGE].decode("utf-8", "ignore")
         super().__init__(message)
         self.code, self.message = code, message
         self.http_status = http_status or code.http_status
+
+
+def shown(name: str) -> str:
+    """Return a name of a request as sentences and logs have it: the beginning of a long one."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
 
 
 def invalid(message: str) -> RequestError:
@@ -78,8 +93,6 @@ def place_of(error: BaseException) -> str:
     return "".join([type(error).__name__, *(f" at {frame.filename}:{frame.lineno}" for frame in frames)])
 
 
-FAILED, NO_MEMORY = "The server failed at this request.", "There is not enough memory for this request."
-LONGEST_MESSAGE = 1000  # characters of a message that TensorFlow wrote
 OF_THE_REQUEST = (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError, tf.errors.FailedPreconditionError)
 
 
@@ -103,4 +116,4 @@ def message_of_the_graph(message: str) -> str:
     text = re.sub(r"^Graph execution error:\s*", "", text)
     if failed := re.search(r"assertion failed: \[(.*?)\]((?: \[.*)?)$", text, re.DOTALL):
         text = failed[1] + failed[2]  # the sentence, and values in brackets, without the place in the graph before them
-    return " ".join(text.split())[:LONGEST_MESSAGE]
+    return " ".join(text.split())

@@ -22,7 +22,7 @@ from ..versions import ExportError
 from .api_keys import KeyInterceptor
 from .bytes_in_flight import PATIENCE, Share
 from .dispatcher import Dispatcher
-from .errors import Code, RequestError, answered_as, invalid, unimplemented
+from .errors import Code, RequestError, answered_as, invalid, shown, unimplemented
 from .health import Health
 from .models_config import models_of
 from .options import ServerOptions, in_url
@@ -60,7 +60,7 @@ class GrpcApi:
 
     async def metadata(self, request: GetModelMetadataRequest, share: Share, until: float) -> bytes:
         if set(request.metadata_field) != {"signature_def"}:
-            raise invalid(f"metadata_field is {list(request.metadata_field)}; it must be ['signature_def'].")
+            raise invalid(f"metadata_field is {shown(str([*request.metadata_field]))}; it must be ['signature_def'].")
         spec = request.model_spec
         return metadata_of(spec.name, self.dispatcher.version(named(spec), choice_of(spec))).SerializeToString()
 

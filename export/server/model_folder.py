@@ -12,7 +12,7 @@ from keras_transformer.ground.errors import first_line_of
 from keras_transformer.ground.files import resolved
 
 from ..versions import ExportError, find_version, is_number, is_version, numbered_versions
-from .errors import Code, RequestError, invalid
+from .errors import Code, RequestError, invalid, shown
 from .models_config import Model
 from .version import Version
 
@@ -132,7 +132,7 @@ class ModelFolder:
     def _number_of(self, label: str) -> int:
         """Return the version that a label means. Raises RequestError if it means none."""
         if label not in self.labels:
-            raise invalid(f"Unrecognized servable version label: {label}")
+            raise invalid(f"Unrecognized servable version label: {shown(label)}")
         return self._labelled.get(label, self.labels[label])
 
     async def watch(self, seconds: float) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from keras_transformer.ground.errors import first_line_of
 
 from ..versions import find_version
-from .errors import Code, RequestError
+from .errors import Code, RequestError, shown
 from .model_folder import ModelFolder, Status
 from .models_config import Model, read_models
 from .version import Version
@@ -76,7 +76,8 @@ class Models:
         if name in self._folders:
             return self._folders[name].version(choice)
         if isinstance(choice, str):
-            raise RequestError(Code.INVALID_ARGUMENT, f"Unrecognized servable version label: {choice}")
+            raise RequestError(Code.INVALID_ARGUMENT, f"Unrecognized servable version label: {shown(choice)}")
+        name = shown(name)
         request = f"Latest({name})" if choice is None else f"Specific({name}, {choice})"
         raise RequestError(Code.NOT_FOUND, f"Servable not found for request: {request}")
 
@@ -84,9 +85,9 @@ class Models:
         """Return the state of every version of a model so far, or of one; highest first. Raises RequestError."""
         known = self._folders[name].status if name in self._folders else {}
         if number is not None and number not in known:
-            raise RequestError(Code.NOT_FOUND, f"Could not find version {number} of model {name}")
+            raise RequestError(Code.NOT_FOUND, f"Could not find version {number} of model {shown(name)}")
         if not known:
-            raise RequestError(Code.NOT_FOUND, f"Could not find any versions of model {name}")
+            raise RequestError(Code.NOT_FOUND, f"Could not find any versions of model {shown(name)}")
         return {version: known[version] for version in sorted(known, reverse=True) if number in (None, version)}
 
     async def watch(self, seconds: float, file_seconds: float) -> None:

@@ -9,6 +9,8 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from .errors import shown
+
 
 class OwnHost:
     """An ASGI application before another one, which refuses requests that a page of another site sends.
@@ -54,10 +56,10 @@ def refusal(headers: Headers, origins: Sequence[str] = ()) -> str | None:
         return "The request has more than one Host."
     host = hosts[0] if hosts else ""
     if host and not is_own(host):
-        return f"This server answers as localhost or by its address, not as {host!a}: see docs/serving.md."
+        return f"This server answers as localhost or by its address, not as {shown(host)!a}: see docs/serving.md."
     origin = headers.get("origin")
     if origin is not None and origin not in origins and (urlsplit(origin) or ("", ""))[1].lower() != host.lower():
-        return f"The page {origin!a} is of another site: it cannot ask this server."
+        return f"The page {shown(origin)!a} is of another site: it cannot ask this server."
     return None
 
 

@@ -5,7 +5,7 @@ inputs of the local server, and not of TensorFlow Serving. A span may take the p
 there, or bring one that must not come: the answer names it.
 """
 
-import functools
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -52,7 +52,7 @@ REMAINING = "remaining"  # an output: forbidden phrases that are in a translatio
 FORCED = "is_forced"  # an output of the graph: whether required phrases made a translation improbable
 OF_PHRASES = (UNPLACED, REMAINING)
 READ_FROM = ("translations", "alignments")  # outputs of the graph
-GLOSSARIES_KEPT = 32  # that were read last
+MOST_KEPT, KEPT_BYTES = 12, 1 << 19  # Protections that were asked last, and bytes of what asked for them: see Kept
 AS_IT_IS = "utf-8", "surrogateescape"  # what is no text is left to the graph
 
 Compute = Callable[[tuple[str, ...], Arrays], Arrays]
@@ -181,8 +181,7 @@ def ask_of(required: bytes, *of_protection: bytes) -> Ask:
     return Ask(required=phrases_of(phrases), protection=protection_of(*of_protection))
 
 
-@functools.lru_cache(GLOSSARIES_KEPT)
-def protection_of(protect: bytes, keep: bytes, glossary: bytes, forbidden: bytes) -> Protection:
+def read_protection(protect: bytes, keep: bytes, glossary: bytes, forbidden: bytes) -> Protection:
     try:
         kinds, words, terms = (value.decode() for value in (protect, keep, glossary))
     except UnicodeDecodeError:
@@ -190,3 +189,35 @@ def protection_of(protect: bytes, keep: bytes, glossary: bytes, forbidden: bytes
     kept = Glossary.of_words(words.splitlines(), KEEP.name)
     joined = kept.joined(Glossary.of_lines(terms.splitlines(), GLOSSARY.name))
     return Protection(kinds_of(kinds), joined, forbidden_phrases(forbidden))
+
+
+class Kept:
+    """The Protections that requests asked last, so that a glossary is read once: `kept(*texts)` is `read(*texts)`.
+
+    At most `most`, of `most_bytes` together. A Protection takes 60 bytes for each byte of its terms, and 280 for each
+    sign of its regular expressions, of which it has MOST_WRITTEN_OUT. Several threads may call it.
+    """
+
+    def __init__(self, read: Callable[..., Protection], most: int, most_bytes: int):
+        self.read, self.most, self.most_bytes, self.size = read, most, most_bytes, 0
+        self._of_texts: dict[tuple[bytes, ...], Protection] = {}  # oldest first
+        self._lock = threading.Lock()
+
+    def __call__(self, *texts: bytes) -> Protection:
+        with self._lock:
+            protection = self._of_texts.pop(texts, None)
+            if protection is not None:
+                self._of_texts[texts] = protection
+                return protection
+        protection = self.read(*texts)
+        with self._lock:
+            if self._of_texts.setdefault(texts, protection) is protection:
+                self.size += sum(map(len, texts))
+            while self._of_texts and (len(self._of_texts) > self.most or self.size > self.most_bytes):
+                oldest = next(iter(self._of_texts))
+                del self._of_texts[oldest]
+                self.size -= sum(map(len, oldest))
+        return protection
+
+
+protection_of = Kept(read_protection, MOST_KEPT, KEPT_BYTES)

@@ -24,7 +24,7 @@ from ..versions import is_number
 from .api_keys import ApiKeys, KeyRequired
 from .bytes_in_flight import Share
 from .dispatcher import Dispatcher
-from .errors import Code, RequestError, answered_as, invalid, unimplemented
+from .errors import Code, RequestError, answered_as, invalid, shown, unimplemented
 from .json_codec import json_codec, unzipped
 from .metrics import CONTENT_TYPE
 from .own_host import OwnHost
@@ -167,7 +167,9 @@ def is_packed(headers: Headers) -> bool:
         codings = [coding.strip().lower() for value in headers.getlist(name) for coding in value.split(",")]
         codings = [coding for coding in codings if coding not in ("", "identity")]
         if len(codings) > 1 or not known.issuperset(codings):
-            message = f"The body has the {name} {', '.join(codings)!a}; this server reads {min(known)} once, or none."
+            message = (
+                f"The body has the {name} {shown(', '.join(codings))!a}; this server reads {min(known)} once, or none."
+            )
             raise RequestError(Code.INVALID_ARGUMENT, message, status)
     return bool(codings)
 
@@ -254,7 +256,7 @@ async def answer_error(request: Request, error: RequestError) -> Response:
 async def malformed(request: Request, error: Exception) -> Response:
     """Answer a request for a path or a method that this server does not have."""
     status = getattr(error, "status_code", 404)
-    return as_json({"error": f"Malformed request: {request.method} {request.url.path}"}, status)
+    return as_json({"error": f"Malformed request: {request.method} {shown(request.url.path)}"}, status)
 
 
 async def internal_error(request: Request, error: Exception) -> Response:

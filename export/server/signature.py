@@ -9,7 +9,7 @@ from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef, TensorInfo
 
 from keras_transformer.text.road import refusal
 
-from .errors import Code, RequestError, invalid
+from .errors import Code, RequestError, invalid, shown
 
 SERVING_DEFAULT = "serving_default"  # the signature of requests that name none
 MOST_DIMENSIONS = 64  # of an array of numpy
@@ -57,7 +57,7 @@ class Signature(NamedTuple):
 
     def check_names(self, names: Iterable[str]) -> None:
         """Raise RequestError if the signature has no input of such a name."""
-        if sentence := refusal(f"The signature {self.name!r}", names, self.inputs):
+        if sentence := refusal(f"The signature {self.name!r}", map(shown, names), self.inputs):
             raise invalid(sentence)
 
     def output_names(self, wanted: Sequence[str]) -> tuple[str, ...]:
@@ -66,11 +66,10 @@ class Signature(NamedTuple):
         Raises RequestError if the signature has no output of such a name, or if a name comes twice.
         """
         if unknown := sorted(set(wanted) - set(self.outputs)):
-            raise invalid(
-                f"The signature {self.name!r} has no output {unknown[0]!r}; it has {', '.join(sorted(self.outputs))}."
-            )
+            known = ", ".join(sorted(self.outputs))
+            raise invalid(f"The signature {self.name!r} has no output {shown(unknown[0])!r}; it has {known}.")
         if len(set(wanted)) < len(wanted):
-            raise invalid(f"The outputs {', '.join(wanted)} name one of them twice.")
+            raise invalid(f"The outputs {shown(', '.join(wanted))} name one of them twice.")
         return tuple(sorted(wanted or self.outputs))
 
     def can_join(self, outputs: tuple[str, ...]) -> bool:
@@ -150,4 +149,4 @@ def signature_named(signatures: dict[str, Signature], name: str) -> Signature:
     """Return a signature; the empty name means `serving_default`. Raises RequestError if there is none."""
     if signature := signatures.get(name or SERVING_DEFAULT):
         return signature
-    raise RequestError(Code.FAILED_PRECONDITION, f"Serving signature name: {name!r} not found in signature def")
+    raise RequestError(Code.FAILED_PRECONDITION, f"Serving signature name: {shown(name)!r} not found in signature def")

@@ -14,6 +14,7 @@ LONGEST_TERM = 1000  # characters
 LONGEST_PATTERN = 200  # characters of a regular expression
 LONGEST_WRITTEN_OUT = 10_000  # signs of one whose {n} are written out, which `regex` does: {99999999} takes all memory
 MOST_PATTERNS = 500  # regular expressions of a glossary
+MOST_WRITTEN_OUT = 20_000  # signs of all of them: each takes 280 bytes once it is compiled
 PATTERN_SECONDS = 0.1  # that a regular expression may take for one line
 LINE_SECONDS = 1.0  # that all of them together may take for one line
 LETTER = re.compile(r"\w")
@@ -49,14 +50,14 @@ class Glossary:
     `names` are what errors call the terms, such as "terms.tsv, line 3".
     Raises InputError, with the name of the term, if a term or its target is empty or too long, for an unknown flag, for
     two terms that are the same with different targets, for a regular expression that cannot be used, and for more than
-    MOST_PATTERNS of them.
+    MOST_PATTERNS of them, or MOST_WRITTEN_OUT signs.
     """
 
     def __init__(self, terms: Iterable[Term] = (), names: Sequence[str] = ()):
         self.terms = tuple(terms)
         self.names = names = list(names) or [f"Term {number}" for number in range(1, len(self.terms) + 1)]
         self._of_key: dict[tuple[bool, str], tuple[str, Term]] = {}  # by whether capitals count, and the term
-        self._patterns = []
+        self._patterns, written_out = [], 0
         for term, name in zip(self.terms, names, strict=True):
             check_term(term, name)
             if REGEX in term.flags:
@@ -65,7 +66,13 @@ class Glossary:
                         f"{name} is the regular expression number {MOST_PATTERNS + 1}; at most {MOST_PATTERNS} are "
                         "possible: write those without signs as terms."
                     )
+                written_out += length_written_out(term.source)
                 self._patterns.append((compiled(term, name), term, name))
+                if written_out > MOST_WRITTEN_OUT:
+                    raise InputError(
+                        f"The regular expressions up to {name} have {written_out:,} signs, with those that they "
+                        f"repeat; at most {MOST_WRITTEN_OUT:,} are possible: write those without signs as terms."
+                    )
             else:
                 self._add(term, name)
         self._lengths = {  # of terms, by how they are compared
@@ -239,7 +246,8 @@ def compiled(term: Term, name: str):
     case = 0 if CASE in term.flags else regex.IGNORECASE
     part = term.source if PART in term.flags else rf"(?<!\w)(?:{term.source})(?!\w)"
     try:
-        regex.compile(rf"(?:{part})?+", case).match("").expand(term.target)  # raises for a group that there is not
-        return regex.compile(part, case)
+        # Kept here alone: the package would keep the last 500 of them. The first raises for a group that there is not
+        regex.compile(rf"(?:{part})?+", case, cache_pattern=False).match("").expand(term.target)
+        return regex.compile(part, case, cache_pattern=False)
     except (regex.error, IndexError, OverflowError, RecursionError) as error:
         raise InputError(f"{name} has {term.source!r}, which is no regular expression: {error}.") from None

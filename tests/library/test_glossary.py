@@ -100,6 +100,14 @@ def test_regular_expressions_are_bounded_in_number_and_together_in_time(monkeypa
         list(slow.matches("x" * 3000))
 
 
+def test_all_regular_expressions_together_have_so_many_signs():
+    """Each may have 10,000, which take 3 MB: a list of 28 bytes per line would take a gigabyte."""
+    long = [Term(f"a{{9990}}{letter}", "x", ("regex",)) for letter in "abc"]
+    assert len(Glossary(long[:2]).terms) == 2
+    with pytest.raises(InputError, match="up to Term 3 have 29,973 signs, with those that they repeat; at most 20,000"):
+        Glossary(long)
+
+
 def test_a_regular_expression_that_hangs_is_stopped():
     pattern = Term("(x+x+)+y", "z", ("regex", "part"))
     with pytest.raises(InputError, match=f"took longer than 0.1 s for the line {'x' * 60!r}: write it"):

@@ -1,0 +1,140 @@
+"""What each text of a request costs up to its bound: twice as much takes at most twice as long, and holds nobody up.
+
+With -s it prints the table of docs/serving.md.
+"""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from export.server.bounds import BOUNDS, check_bounds
+from export.server.errors import RequestError
+from export.server.paragraphs import has_spans
+from export.server.protection import answered
+from export.server.signature import signature_named
+from export.server.version import Version
+from keras_transformer.search.options import SearchOptions
+from tests.support.exports import write_version
+from tests.support.runs import SENTENCES, random_run
+
+pytestmark = pytest.mark.release
+
+LINE = SENTENCES[0].encode()
+ROAD = {"protect": b"urls,numbers,tags,placeholders", "glossary": b"fox\tFuchs\nhen\tHenne"}
+TRIES = 4  # a machine with other work is slow once
+LONGEST_HOLD = 0.05  # seconds that another thread waits for Python
+
+
+def units_of(*units):
+    """Texts of a size, each of which repeats a unit."""
+    return {ascii(unit)[:12]: lambda size, unit=unit: (unit * (size // len(unit) + 1))[:size] for unit in units}
+
+
+def numbered(form):
+    """A text of a size of different lines."""
+    return {form: lambda size: "\n".join(form.replace("#", str(n)) for n in range(size // (len(form) + 4))).encode()}
+
+
+PHRASES = units_of(b"\n", b" ", b"a\n", b"the ", b"x", b"\xe7\x8c\xab", b"\xc2\xa0", b"fox\n")
+CASES = {
+    "target_prefix": units_of(b"the ", b"x", b" ", b"\xe7\x8c\xab", b"<b>"),
+    "required": PHRASES,
+    "forbidden": PHRASES,
+    "protect": units_of(b"urls,", b",", b"x"),
+    "keep": numbered("k#") | units_of(b"\n", b"k\n", b" "),
+    "glossary": numbered("k#\tx") | numbered("#\tx\tpart") | units_of(b"\n", b"k\tx\n", b"x"),
+    "language": units_of(b"e", b"-"),
+}
+LINES = units_of(
+    b"the fox ",
+    b"x",
+    b"1 ",
+    b"{x} ",
+    b"<b>x</b> ",
+    b"<b>",
+    b"a %0",
+    b"0",
+    b")",
+    b"<!--",
+    b"http://x) ",
+    b"a. ",
+    b"\xcc\x81",
+)
+LINE_BYTES = 1 << 15
+
+
+@pytest.fixture(scope="module")
+def version(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("priced")
+    names = ("serving_default", "translate", "tokenize")
+    write_version(random_run(folder / "run"), folder / "1", SearchOptions(beam_size=4, extra_length=12), 64, names)
+    version = Version(folder / "1")
+    priced(version, text=LINE)  # what is prepared at a first call
+    priced(version, text=b"A fox. A hen.", paragraphs=True)
+    priced(version, text=LINE, forbidden=b"fox", required=b"hen", glossary=b"fox\tx\tregex", protect=b"urls")
+    return version
+
+
+class Waiting:
+    """Within, a thread asks for Python all the time; `longest` is how many seconds it waited for it at most."""
+
+    def __enter__(self):
+        self.is_over, self.longest = threading.Event(), 0.0
+        self.thread = threading.Thread(target=self.ask)
+        self.thread.start()
+        return self
+
+    def ask(self):
+        while not self.is_over.is_set():
+            begun = time.perf_counter()
+            time.sleep(0.001)
+            self.longest = max(self.longest, time.perf_counter() - begun)
+
+    def __exit__(self, *exception):
+        self.is_over.set()
+        self.thread.join()
+
+
+def priced(version, **inputs):
+    """Answer a request. Returns the seconds of the processor, and those that another thread waited at most."""
+    signature = signature_named(version.signatures, "translate")
+    arrays = {name: np.array([value], None if isinstance(value, bool) else object) for name, value in inputs.items()}
+    with Waiting() as waiting:
+        begun = time.process_time()
+        try:
+            arrays = signature.complete(arrays)
+            check_bounds(arrays)
+            names = has_spans(answered(signature.output_names([]), arrays, False), arrays, False)
+            version.run(signature, names, arrays)
+        except RequestError:  # that is an answer too
+            pass
+        seconds = time.process_time() - begun
+    return seconds, waiting.longest
+
+
+def assert_cheap(version, what, name, text_of, most, **more):
+    """Check that the price of `most` bytes is at most twice that of half of them, and that nobody waits for Python."""
+    for tries in range(1, TRIES + 1):
+        half, _ = priced(version, **more, **{name: text_of(most // 2)})
+        whole, waited = priced(version, **more, **{name: text_of(most)})
+        if whole <= 2.5 * half + 0.1 and waited < LONGEST_HOLD:
+            break
+        assert tries < TRIES, f"{what}: {half:.2f} s, then {whole:.2f} s; another thread waited {waited:.3f} s"
+    print(f"\n| {what} | {most:,} | {whole:.2f} s | {1000 * waited:.0f} ms |")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_text_that_a_request_may_give_costs_what_its_length_does(version, name):
+    assert set(CASES) == set(BOUNDS)
+    for unit, text_of in CASES[name].items():
+        more = {"text": LINE} | ({"paragraphs": True} if name == "language" else {})
+        assert_cheap(version, f"`{name}` {unit}", name, text_of, BOUNDS[name].each, **more)
+
+
+@pytest.mark.parametrize("asked", [{}, {"paragraphs": True}, ROAD], ids=["plain", "paragraphs", "road"])
+@pytest.mark.parametrize("unit", LINES)
+def test_a_line_costs_what_its_length_does(version, unit, asked):
+    what = f"`text` {unit} with {', '.join(asked) or 'nothing'}"
+    assert_cheap(version, what, "text", LINES[unit], LINE_BYTES, **asked)
