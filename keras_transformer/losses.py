@@ -170,3 +170,8 @@ def as_logged(losses):
 def perplexity(nll: float) -> float:
     """exp(nll), nll in nats per token; finite also if a diverged model would overflow a float."""
     return math.exp(min(nll, 700.0))
+
+
+def perplexity_text(value: float, digits: int) -> str:
+    """Return a perplexity with so many decimal places, or as a power of ten if it is that of a diverged model."""
+    return f"{value:.{digits}f}" if value < 1e6 else f"{value:.2e}"

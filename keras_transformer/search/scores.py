@@ -2,6 +2,7 @@
 
 from keras import ops
 
+from keras_transformer.ground.errors import UserError
 from keras_transformer.layers.gather import at_columns
 from keras_transformer.search.options import GNMT, TOKENS
 
@@ -12,6 +13,10 @@ NEVER = -1e9  # the score of what must not be chosen: below every real score, an
 NAN_PROBABILITIES = (
     "has no translation: the model's probabilities are NaN, which happens when weights have grown too large."
 )
+
+
+class NotFiniteError(UserError):
+    """What a model computes is NaN or infinite: its weights have grown too large, or are NaN themselves."""
 
 
 def length_penalty(length, alpha: float, normalization: str = GNMT):

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.ground.errors import ConfigError, UserError
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import PAD
 from keras_transformer.pieces.batching import list_of_lines
 from keras_transformer.pieces.hypotheses import different_outputs, tokens_of
@@ -23,7 +23,7 @@ from keras_transformer.search.options import SearchOptions, check_coverage, chec
 from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.rules.placeholders import rule_of_placeholders
 from keras_transformer.search.rules.table import Rules
-from keras_transformer.search.scores import NAN_PROBABILITIES, NEVER
+from keras_transformer.search.scores import NAN_PROBABILITIES, NEVER, NotFiniteError
 from keras_transformer.search.trace import EXPLAINED_TOKENS, Continuations, traced_search
 from keras_transformer.shortlist.shortlist import Shortlist, shortlist_of
 from keras_transformer.text.placeholders import placeholders_in
@@ -131,7 +131,7 @@ class Explainer:
         filled = np.flatnonzero(scores > NEVER / 2)
         rows = list(different_outputs(self.tokenizer, hypotheses, filled).values())[: self.options.n_best]
         if not rows:
-            raise UserError(f"The sentence {NAN_PROBABILITIES}")
+            raise NotFiniteError(f"The sentence {NAN_PROBABILITIES}")
         hypotheses, scores, is_cut = hypotheses[rows], scores[rows], is_cut[rows]
         forced = self._forced(np.repeat([ids], len(rows), axis=0), hypotheses)
         return Explanation(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import keras
 import numpy as np
 
-from keras_transformer.ground.errors import ConfigError, InputError, UserError
+from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.ground.files import sha256_of
 from keras_transformer.models.presets import folder_of, save_with_tokenizer
 from keras_transformer.parsing.balanced import TreeDecoder
@@ -33,7 +33,7 @@ from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_runs
 from keras_transformer.search.options import ON, RUN_OPTIONS, SearchOptions, check_coverage, check_options
 from keras_transformer.search.plan import SearchPlan
-from keras_transformer.search.scores import NAN_PROBABILITIES, NEVER
+from keras_transformer.search.scores import NAN_PROBABILITIES, NEVER, NotFiniteError
 from keras_transformer.shortlist.shortlist import Shortlist, shortlist_of
 from keras_transformer.text.forbidden import Sequences, search_without
 from keras_transformer.text.placeholders import placeholders_in
@@ -199,7 +199,7 @@ class Translator(Engine):
 
         results = search_without(search, [ask.protection.forbidden for ask in asks], self.tokenizer.decode)
         if lost := [number for number, translations in enumerate(results) if not translations]:
-            raise UserError(
+            raise NotFiniteError(
                 f"Line {first_line + lost[0]} {NAN_PROBABILITIES} Take an earlier checkpoint, or train again at a "
                 "lower learning rate."
             )

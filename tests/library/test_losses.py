@@ -13,6 +13,7 @@ from keras_transformer.losses import (
     LabelSmoothedCrossentropy,
     TokenSums,
     perplexity,
+    perplexity_text,
     token_losses,
     token_sums,
 )
@@ -274,6 +275,7 @@ def test_what_makes_no_sense_is_refused_by_name(arguments):
 
 def test_a_perplexity_that_no_float_holds_is_a_large_number():
     assert 1e300 < perplexity(1e4) < math.inf and perplexity(0.0) == 1.0
+    assert [perplexity_text(perplexity(nll), 2) for nll in (0.0, 9.0, 1e4)] == ["1.00", "8103.08", "1.01e+304"]
 
 
 def test_losses_of_replicas_with_other_numbers_of_rows_have_the_mean_of_all_and_the_same_gradient(monkeypatch):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.search.scores import NotFiniteError
 from tests.support.events import read_events
 from tests.support.runs import metrics_of
 from tests.support.training import (
@@ -74,12 +75,12 @@ def diverging():
 RUN = {"steps": STEPS, "checkpoint_every": EVERY, "validate_every": LATER + 1}
 
 
-def train(folder, batches, on_divergence="rewind", harm=math.nan, validate=no_validation):
+def train(folder, batches, on_divergence="rewind", harm=math.nan, validate=no_validation, **changes):
     """`fit` in `folder` from where it stands. Returns the last weights and the Progress."""
     reusable, added = diverging()
     added.assign(harm)
     model = reusable.from_the_start()
-    progress = fit_in(folder, model, batches, validate, on_divergence=on_divergence, **RUN)
+    progress = fit_in(folder, model, batches, validate, on_divergence=on_divergence, **RUN | changes)
     return weights_of(model), progress
 
 
@@ -217,6 +218,41 @@ def test_after_a_rewind_the_run_equals_one_without_that_batch_bit_for_bit(tmp_pa
     assert re.search(rf"trained {STEPS} steps in .+; batches left out: {len(bad)}\n", caplog.text)
     assert caplog.text.count("compiling the training step") == 1
     assert_same_averages(Checkpoints(tmp_path / "checkpoints"), Checkpoints(calm_folder / "checkpoints"))
+
+
+# a validation that meets it first
+
+
+class FailsOnce:
+    """A validation that finds something that is not finite, once."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self):
+        self.calls += 1
+        if self.calls == 1:
+            raise NotFiniteError("The loss of the validation text is nan.")
+        return no_validation()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("every", [EVERY, LATER + 1], ids=["no checkpoint due", "a checkpoint due"])
+def test_nothing_is_saved_after_a_validation_that_is_not_finite(tmp_path, every):
+    with pytest.raises(DivergenceError) as caught:
+        train(tmp_path, BATCHES, "stop", validate=FailsOnce(), checkpoint_every=every)
+    assert f"Step {LATER + 1}, on batch {LATER} of the stream" in str(caught.value)
+    assert "validation text is nan. Training has diverged. Lower training.learning_rate" in str(caught.value)
+    assert checkpoint_names(tmp_path) == [f"step-{EVERY:08d}.npz"] * (every == EVERY)
+
+
+@pytest.mark.slow
+def test_a_validation_that_is_not_finite_rewinds_and_leaves_out_the_batch_before_it(tmp_path, calm):
+    validate = FailsOnce()
+    weights, progress = train(tmp_path, BATCHES, validate=validate)
+    assert_same_weights(weights, calm(LATER)[0])
+    assert progress.skipped == [LATER] and validate.calls == 3
+    assert steps_of(tmp_path) == list(range(1, STEPS + 1))
 
 
 class Killed(BaseException):

@@ -50,6 +50,21 @@ def logged_lines():
     log.setLevel(logging.NOTSET)
 
 
+# a run that diverges
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("on_divergence", ["stop", "rewind"])
+def test_a_rate_that_is_far_too_high_is_found_by_the_first_validation_and_saves_nothing(tmp_path, on_divergence):
+    """Each step has a finite loss, since the first update is what makes the weights explode."""
+    config = write_config(tmp_path)
+    changes = "learning_rate_factor=1e36", f"on_divergence={on_divergence}", "validate_every=1", "checkpoint_every=1"
+    outcome = train_command(config, *(word for change in changes for word in ("--set", f"training.{change}")))
+    assert_one_sentence(outcome, "raining has diverged", "The loss of the validation text is nan")
+    saved = [path.name for path in (tmp_path / "run" / "checkpoints").glob("*.npz")]
+    assert saved == ["step-00000000.npz"] * (on_divergence == "rewind")
+
+
 # what a run leaves behind
 
 

@@ -12,6 +12,7 @@ from keras_transformer.ground.tokens import EOS
 from keras_transformer.losses import token_sums
 from keras_transformer.model import Transformer
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.scores import NotFiniteError
 from tests.support.models import as_numpy, assert_close, randomise
 from tests.support.training import PAIRS, TINY, tensors
 from train.config.training import RowLengths
@@ -82,6 +83,17 @@ def test_the_means_are_those_of_all_tokens_of_all_pairs_with_dropout_off(transfo
     of_rows = token_sums(logits, batch["labels"], batch["target_segments"], SMOOTHING, by_row=True)
     expected = perplexity_interval(as_numpy(of_rows.nll), as_numpy(of_rows.tokens))
     assert validation.perplexity_interval == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("value", [math.nan, math.inf, 1e30])
+def test_weights_that_have_exploded_are_named_before_they_are_searched(value):
+    transformer = randomise(Transformer(TINY))
+    validate = validator_of(transformer, validation_sentences=2)
+    for weight in transformer.weights:
+        weight.assign(np.full(weight.shape, value, "float32"))
+    with pytest.raises(NotFiniteError, match=r"The loss of the validation text is (nan|inf)\."):
+        validate()
 
 
 @pytest.mark.slow

@@ -11,7 +11,8 @@ import psutil
 
 from keras_transformer.ground.errors import first_line_of
 from keras_transformer.inspection.callbacks import Inspection
-from keras_transformer.losses import perplexity
+from keras_transformer.losses import perplexity, perplexity_text
+from keras_transformer.search.scores import NotFiniteError
 
 from ..config.training import TrainingConfig
 from ..data.batches import ShardedBatches
@@ -27,7 +28,7 @@ from .best import (
     share_best,
 )
 from .checkpoints import CheckpointError, Checkpoints
-from .divergence import DivergenceCheck
+from .divergence import DivergenceCheck, DivergenceError
 from .metrics_log import MetricsLog
 from .progress import Progress, Stopwatch, time_left, times_left
 from .stopping import StopRequest
@@ -47,8 +48,8 @@ class Records(NamedTuple):
 class AfterEachUpdate(keras.callbacks.Callback):
     """What follows an update, in this order: each line relies on those above it.
 
-    records: None on every worker but the chief, for which the others wait in their next update. If a validation may end
-    training, `workers` sends them those of the chief.
+    records: None on every worker but the chief, for which the others wait: in each validation, whose verdict `workers`
+    sends them, and in their next update.
     """
 
     def __init__(
@@ -76,6 +77,8 @@ class AfterEachUpdate(keras.callbacks.Callback):
             try:
                 with self.stopwatch.timing("validation"):
                     self.validate()
+            except DivergenceError:
+                raise  # nobody shall go on from these weights
             except Exception:  # the steps since the last checkpoint shall not be lost with a validation
                 self.save(is_interim=not self.is_due(self.training.checkpoint_every))
                 raise
@@ -138,11 +141,11 @@ class AfterEachUpdate(keras.callbacks.Callback):
             return
         tokens_per_second, seconds_per_update = rates
         log.info(
-            "step %d/%d  loss %.3f  perplexity %.2f  accuracy %.1f%%  %s target tokens/s  %s left",
+            "step %d/%d  loss %.3f  perplexity %s  accuracy %.1f%%  %s target tokens/s  %s left",
             step,
             steps,
             logs["loss"],
-            perplexity(logs["nll"]),
+            perplexity_text(perplexity(logs["nll"]), 2),
             100 * logs["accuracy"],
             f"{tokens_per_second:,.0f}",
             time_left(seconds_per_update * (steps - step), self.still_to_come(), self.stopwatch.last),
@@ -154,9 +157,19 @@ class AfterEachUpdate(keras.callbacks.Callback):
         return {what: times_left(self.progress.step, self.training.steps, every[what]) for what in every}
 
     def validate(self) -> None:
-        """Validate the weights as they are, and count whether they are the best so far."""
+        """Validate the weights as they are, and count whether they are the best so far.
+
+        Raises DivergenceError, on every worker, if the validation finds something that is not finite.
+        """
+        validation, finding = None, ""
         if self.records is not None:
-            validation = self.records.validate()
+            try:
+                validation = self.records.validate()
+            except NotFiniteError as error:
+                finding = first_line_of(error)
+        if finding := self.workers.text_of_chief(finding):
+            raise self.check_divergence.of_validation(self.progress, finding)
+        if self.records is not None:
             self.write_validation(self.records.metrics, validation)
             self.inspect(self.records.inspections)
             if (self.training.patience or self.training.keep_best) and not has_score(validation, self.training):
@@ -186,10 +199,10 @@ class AfterEachUpdate(keras.callbacks.Callback):
         values = {f"validation/{name}": value for name, value in validation.plotted().items()}
         metrics.write(step, values)
         log.info(
-            "validation at step %d: loss %.3f  perplexity %.2f  %s  exact %.1f%%  e.g. %r",
+            "validation at step %d: loss %.3f  perplexity %s  %s  exact %.1f%%  e.g. %r",
             step,
             validation.loss,
-            validation.perplexity,
+            perplexity_text(validation.perplexity, 2),
             validation.scores.quality_text,
             validation.scores.exact,
             validation.samples[0].translation,

@@ -26,7 +26,7 @@ ANOTHER_MODEL = 'A Transformer with model.norm = "pre", in another run_folder, t
 
 
 class DivergenceError(UserError):
-    """A loss or gradient that is NaN or infinite, or a loss that explodes.
+    """A loss, a gradient or a validation that is NaN or infinite, or a loss that explodes.
 
     finding: the step, its batch, and the values. The message also says what to do.
     """
@@ -60,18 +60,27 @@ class DivergenceCheck:
         loss, gradient_norm = logs["loss"], logs["gradient_norm"]
         is_finite = math.isfinite(loss) and (self.is_scaled or math.isfinite(gradient_norm))
         if not is_finite or has_exploded(loss, self.vocab_size, progress.has_learned):
-            raise DivergenceError(
-                self._finding(progress, loss, gradient_norm),
-                f"Training has diverged. {GENTLER[self.schedule]}; {CONTINUE}. {ANOTHER_MODEL} If that batch is the "
-                'cause, training.on_divergence = "rewind" leaves it out.',
+            raise self._error(
+                progress,
+                f"had a loss of {loss:.4g} and a gradient norm of {gradient_norm:.4g}, while guessing costs "
+                f"{math.log(self.vocab_size):.4g}.",
             )
         progress.has_learned = progress.has_learned or loss < math.log(self.vocab_size)
 
-    def _finding(self, progress: Progress, loss: float, gradient_norm: float) -> str:
-        return (
+    def of_validation(self, progress: Progress, finding: str) -> DivergenceError:
+        """Return the error for the weights after an update, with which validation finds something that is not finite.
+
+        `progress` counts that update, and does so no longer: a rewind leaves out its batch.
+        """
+        progress.step -= 1
+        return self._error(progress, f"left weights with which validation fails: {finding}")
+
+    def _error(self, progress: Progress, finding: str) -> DivergenceError:
+        return DivergenceError(
             f"Step {progress.step + 1}, on batch {progress.batch} of the stream (counted from 0, of "
-            f"{self.batches.rows_per_batch} rows), had a loss of {loss:.4g} and a gradient norm of "
-            f"{gradient_norm:.4g}, while guessing costs {math.log(self.vocab_size):.4g}."
+            f"{self.batches.rows_per_batch} rows), {finding}",
+            f"Training has diverged. {GENTLER[self.schedule]}; {CONTINUE}. {ANOTHER_MODEL} If that batch is the "
+            'cause, training.on_divergence = "rewind" leaves it out.',
         )
 
 

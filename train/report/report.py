@@ -13,6 +13,7 @@ from keras_transformer.ground.durations import duration
 from keras_transformer.ground.files import write_atomically
 from keras_transformer.ground.machine import package_versions, processor_and_cores
 from keras_transformer.inspection.markdown import samples_table, table
+from keras_transformer.losses import perplexity_text
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run
@@ -120,8 +121,11 @@ def scores_text(
     validation = selection.kept.validation
     interval = ""
     if validation.perplexity_interval:
-        interval = " ({:.3f} to {:.3f}, 95 per cent interval)".format(*validation.perplexity_interval)
-    lines.append(f"- validation perplexity {validation.perplexity:.3f}{interval} per token; {selection}")
+        low, high = (perplexity_text(bound, 3) for bound in validation.perplexity_interval)
+        interval = f" ({low} to {high}, 95 per cent interval)"
+    lines.append(
+        f"- validation perplexity {perplexity_text(validation.perplexity, 3)}{interval} per token; {selection}"
+    )
     return "\n\n".join(["\n".join(lines), *(part.markdown() for part in card.tables())])
 
 

@@ -12,6 +12,7 @@ from keras_transformer.inspection.callbacks import BleuScore
 from keras_transformer.inspection.samples import Sample
 from keras_transformer.losses import TokenSums, perplexity, token_sums
 from keras_transformer.search.options import OPTIONS
+from keras_transformer.search.scores import NotFiniteError
 
 from ..config.translation import TranslationConfig
 from ..data.batches import padded_batches
@@ -81,8 +82,11 @@ class Validator:
         self.scores_basis = digest(self.bleu.pairs, search, language)
 
     def __call__(self) -> Validation:
+        """Raises NotFiniteError if the loss, or what a search computes, is NaN or infinite."""
         of_pairs = sums_of_pairs(self.sums_of_rows, self.pairs, self.most_positions)
         sums = TokenSums(*of_pairs.sum(0).tolist())
+        if not math.isfinite(sums.loss):
+            raise NotFiniteError(f"The loss of the validation text is {sums.loss:.4g}.")
         text_scores = self.bleu.inspect()
         return Validation(
             loss=sums.loss / sums.tokens,
