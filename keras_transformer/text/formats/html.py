@@ -3,6 +3,7 @@
 The parser is Python's own, because it says where each tag stands; trees, as other parsers return, are written anew.
 """
 
+import collections
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,16 +15,44 @@ from keras_transformer.text.formats.parts import Field, Notation, Part, Translat
 from keras_transformer.text.passages import Passage, Token
 
 VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
+KEPT = frozenset("code kbd math object pre rp rt rtc samp svg template var".split())  # unless translate="yes"
+RAW = frozenset("iframe noembed noframes plaintext script style textarea xmp".split())  # never: they have no markup
+FOREIGN = frozenset(["svg", "math"])  # inside of them a slash closes an element
+HTML_IN_FOREIGN = frozenset("foreignobject desc title annotation-xml mi mo mn ms mtext".split())
+BLOCKS = frozenset(  # those that HTML shows as blocks, and whose text is one of its own; all others are inline
+    "address article aside audio base blockquote body br button canvas caption center col colgroup datalist dd details "
+    "dialog dir div dl dt fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup "
+    "hr html legend li listing main menu nav noframes noscript ol optgroup option p plaintext pre search section "
+    "select summary table tbody td textarea tfoot th thead title tr ul video xmp".split()
+)
 OPTIONAL_END = frozenset(  # elements that HTML closes on its own
-    "html head body li dt dd p rt rp optgroup option colgroup caption thead tbody tfoot tr td th".split()
+    "html head body li dt dd p rb rt rtc rp optgroup option colgroup caption thead tbody tfoot tr td th".split()
 )
-INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark q s samp small span strike "
-    "strong sub sup time tt u var wbr".split()
-)
-KEPT = frozenset(
-    "code iframe kbd math noembed object plaintext pre samp script style svg template textarea var xmp".split()
-)
+BEFORE_ROW = "caption colgroup thead tbody tfoot tr td th"
+CLOSES: dict[str, tuple[frozenset[str], frozenset[str]]] = {  # https://html.spec.whatwg.org/#optional-tags
+    name: (frozenset(closed.split()), frozenset(within.split()))
+    for names, closed, within in (  # these start tags close such elements, unless they are outside of one of the last
+        ("li", "li", "ul ol menu dir"),
+        ("dt dd", "dt dd", "dl"),
+        ("rb rt rp", "rb rt rp", "ruby rtc"),
+        ("rtc", "rb rt rtc rp", "ruby"),
+        ("option", "option", "select datalist optgroup"),
+        ("optgroup", "option optgroup", "select"),
+        ("td th", "td th caption colgroup", "table"),
+        ("tr", "caption colgroup tr td th", "table"),
+        ("thead tbody tfoot", BEFORE_ROW, "table"),
+        ("colgroup", "caption colgroup", "table"),
+        ("body", "head", ""),
+        (
+            "address article aside blockquote center details dialog dir div dl fieldset figcaption figure footer form "
+            "h1 h2 h3 h4 h5 h6 header hgroup hr listing main menu nav ol p plaintext pre search section summary table "
+            "ul xmp",
+            "p",
+            "applet button caption html marquee object table td template th",
+        ),
+    )
+    for name in names.split()
+}
 ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);?")
 WHITE_SPACE = re.compile(r"[ \t\f]*\r?\n[ \t\f\r\n]*")
 HTML = Notation(ENTITY, unescaped, lambda text: html.escape(text, quote=False).replace("\xa0", "&nbsp;"))
@@ -31,7 +60,7 @@ UNFINISHED = re.compile(r"<[A-Za-z/!?]")  # what the parser returns as text, bec
 
 
 class Event(NamedTuple):
-    """What the parser found: "start", "end", "empty" (a tag), "text", "comment" or "other"."""
+    """What the parser found: "start", "end", "empty" (a tag), "slash" (<a/>), "text", "comment" or "other"."""
 
     kind: str
     name: str
@@ -53,7 +82,7 @@ class _Events(HTMLParser):
         self._note("empty" if tag in VOID else "start", tag, attrs)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._note("empty" if tag in VOID else "start", tag, attrs)  # HTML ignores the slash of <b/>
+        self._note("empty" if tag in VOID else "slash", tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
         self._note("end", tag)
@@ -121,22 +150,33 @@ def with_raw(text: str) -> Iterator[tuple[Event, str]]:
         yield event, text[start:end]
 
 
+class _Open(NamedTuple):
+    """An element that is open, with its line, and whether its text is translated."""
+
+    name: str
+    line: int
+    translates: bool
+
+
 class _Walk:
     """What is known at a place of an HTML text."""
 
     def __init__(self):
         self.tokens: list[Token] = []  # of the block so far
-        self.open: list[tuple[str, int]] = []  # elements, with their lines
-        self.kept, self.kept_depth = (
-            "",
-            0,
-        )  # an element that stays as it is: what is read of it, and its place in `open`
+        self.open: list[_Open] = []
+        self.counts = collections.Counter[str]()  # of the names in `open`
+        self.kept, self.is_inline = "", False  # what is read of an element that stays, and whether a sentence goes on
         self.unclosed: list[tuple[int, str]] = []
+        self.last = "", ""  # kind and name of the event before
         self._length = 0
+
+    @property
+    def translates(self) -> bool:
+        return not self.open or self.open[-1].translates
 
     def is_unfinished(self, event: Event, text: str) -> bool:
         """Return whether an event is the rest of the text, which begins with a tag or comment that does not end."""
-        if event.kind != "text" or self.kept_depth or not UNFINISHED.match(text, self._length):
+        if event.kind != "text" or not self.translates or not UNFINISHED.match(text, self._length):
             return False
         self.unclosed.append((event.place[0], "a tag or comment"))
         return True
@@ -144,43 +184,77 @@ class _Walk:
     def parts(self, event: Event, raw: str) -> Iterator[Part]:
         """Yield the parts that are complete once this was read."""
         self._length += len(raw)
-        was_kept = self.kept_depth > 0
-        if event.kind == "start":
-            self.open.append((event.name, event.place[0]))
-            if not was_kept and is_kept(event):
-                self.kept_depth = len(self.open)
+        is_start = event.kind == "start" or (event.kind == "slash" and not self._is_foreign(event.name))
+        was_kept = not self.translates
+        if is_start:
+            self._close_before(event.name)
+            if was_kept and self.translates:  # without an end tag
+                yield from self._end_kept()
+                was_kept = False
+            self.open.append(_Open(event.name, event.place[0], translates(event, self.translates)))
+            self.counts[event.name] += 1
         elif event.kind == "end":
-            self._close(event)
-        if self.kept_depth:
+            self._close(event.name)
+        if not self.translates and not was_kept:  # an element that stays begins, or goes on behind translate="yes"
+            self.is_inline = is_start and event.name not in BLOCKS
+            self.kept = raw
+        elif not self.translates:
             self.kept += raw
-            if len(self.open) < self.kept_depth:
-                yield from self._end_kept(event.name)
+        elif was_kept:
+            self.is_inline = self.is_inline and not is_start and event.name not in BLOCKS
+            self.kept += raw
+            yield from self._end_kept()
         elif event.kind == "text":
             self.tokens += HTML.tokens_of_lines(raw, WHITE_SPACE)
-        elif event.kind == "comment" or event.name in INLINE:
+        elif event.kind == "comment" or (event.name and event.name not in BLOCKS):
+            if event.kind == "end" and self.last == ("start", event.name):  # an icon is one mark
+                raw = self.tokens.pop().raw + raw
+            self.tokens.append(Token(raw, "", True))
+        else:
+            yield from self._end_block()
+            yield raw
+        self.last = event[:2]
+
+    def _end_kept(self) -> Iterator[Part]:
+        raw, self.kept = self.kept, ""
+        if self.is_inline:
             self.tokens.append(Token(raw, "", True))
         else:
             yield from self._end_block()
             yield raw
 
-    def _end_kept(self, name: str) -> Iterator[Part]:
-        raw, self.kept, self.kept_depth = self.kept, "", 0
-        if name in INLINE:
-            self.tokens.append(Token(raw, "", True))
-        else:
-            yield from self._end_block()
-            yield raw
+    def _is_foreign(self, name: str) -> bool:
+        """Return whether an element is one of SVG or MathML, where it stands."""
+        names = [each.name for each in self.open if each.name in FOREIGN | HTML_IN_FOREIGN]
+        return name in FOREIGN or (bool(names) and names[-1] in FOREIGN)
 
-    def _close(self, event: Event) -> None:
+    def _close_before(self, name: str) -> None:
+        """Close the elements that a start tag closes, such as <li> the <li> before it."""
+        closed, within = CLOSES.get(name, (frozenset(), frozenset()))
+        if not any(self.counts[each] for each in closed):
+            return
+        has_closed = False
+        for element in reversed(self.open):
+            if element.name in closed:
+                self._close(element.name)
+                has_closed = True
+            elif has_closed or element.name in within:
+                return
+
+    def _close(self, name: str) -> None:
         """Take an element that ends, and those inside of it that were not closed, from those that are open."""
-        if event.name not in [name for name, _ in self.open]:
+        if not self.counts[name]:
+            late = [place for place, (_, element) in enumerate(self.unclosed) if element == f"<{name}>"]
+            if late:  # <p><b>...</p></b>
+                del self.unclosed[late[-1]]
             return
         while True:
-            name, line = self.open.pop()
-            if name == event.name:
+            element = self.open.pop()
+            self.counts[element.name] -= 1
+            if element.name == name:
                 return
-            if name not in OPTIONAL_END:
-                self.unclosed.append((line, f"<{name}>"))
+            if element.name not in OPTIONAL_END:
+                self.unclosed.append((element.line, f"<{element.name}>"))
 
     def _end_block(self) -> Iterator[Part]:
         if self.tokens:
@@ -191,12 +265,16 @@ class _Walk:
         """Yield the last parts, and what was not read of the text."""
         yield from self._end_block()
         yield self.kept + text[self._length :]
-        self.unclosed += [(line, f"<{name}>") for name, line in self.open if name not in OPTIONAL_END]
+        self.unclosed += [(each.line, f"<{each.name}>") for each in self.open if each.name not in OPTIONAL_END]
         self.unclosed.sort()
 
 
-def is_kept(event: Event) -> bool:
-    """Return whether an element is none to translate."""
-    classes = (event.attributes.get("class") or "").split()
-    translate = (event.attributes.get("translate") or "").lower()
-    return event.name in KEPT or translate == "no" or "notranslate" in classes
+def translates(event: Event, of_parent: bool) -> bool:
+    """Return whether the text of an element is translated; of_parent: whether that of the one around it is."""
+    if event.name in RAW:
+        return False
+    value = (event.attributes.get("translate") or "").strip().lower() if "translate" in event.attributes else None
+    if value in ("", "yes", "no"):
+        return value != "no"
+    is_kept = event.name in KEPT or "notranslate" in (event.attributes.get("class") or "").split()
+    return of_parent and not is_kept
