@@ -15,13 +15,21 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from keras_transformer.layers.embedding import OutputWeights, TokenEmbedding
 from keras_transformer.layers.gather import rows_at
 from keras_transformer.runs.kinds import joint_decoder
-from keras_transformer.runs.lite_folder import ENDING_TOKENS, PREFIX_TOKENS, Room
+from keras_transformer.runs.lite_folder import (
+    ENDING_TOKENS,
+    PHRASE_TOKENS,
+    PHRASES,
+    PREFIX_TOKENS,
+    SEQUENCE_TOKENS,
+    WAYS,
+    Room,
+)
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.rules.placeholders import rule_of_placeholders
 from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.scores import NEVER, UNFINISHED
-from keras_transformer.search.search import search
+from keras_transformer.search.search import search_with_phrases
 from keras_transformer.search.short_vocabulary import ShortlistTable
 
 from .merge import merged
@@ -30,21 +38,20 @@ LARGEST = 127  # of a rounded number, on both sides of 0
 
 LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256, 512)  # tokens of a source for which a search of fixed shapes is made
 LENGTHS_OF_ANY = (32, 128)  # the same if the output may be of any length, beside the longest source
-LENGTHS_WITH_PREFIX = (128,)  # the same if the beginning is given: such a signature is as large as four others
+LENGTHS_CONSTRAINED = (128,)  # the same under constraints: such a signature is as large as many others
 MANY = 8  # sentences that are searched together: more take longer per sentence
 LONGEST_OF_MANY = 64
 # The largest share of the vocabulary with which chosen columns take less time than all of them, by the weights, for
 # one sentence and for MANY: the product with all of them is of constants, and for 8-bit integers three times as fast.
 # Fitted at 6,000 and 10,000 pieces (docs/experiments.md).
 CHOSEN = {None: (0.25, 0.13), "int8": (0.1, 0.06)}
-OUTPUTS = ("ids", "scores", "is_cut", "is_done")
 
 
-def rooms_up_to(max_source_tokens: int, extra_length: int, takes_prefixes: bool = False) -> tuple[Room, ...]:
+def rooms_up_to(max_source_tokens: int, extra_length: int, constraints: bool = False) -> tuple[Room, ...]:
     """Return the rooms for sources of at most so many tokens: for one sentence, and for MANY that are not long.
 
     The first ones find outputs of any length. Of the others each has the room that nearly all its sentences need.
-    takes_prefixes: whether there are rooms, beside these, for translations whose beginning is given.
+    constraints: whether there are rooms, beside these, for translations of given beginnings and phrases.
     """
 
     def up_to_longest(lengths: Iterable[int]) -> list[int]:
@@ -52,12 +59,12 @@ def rooms_up_to(max_source_tokens: int, extra_length: int, takes_prefixes: bool 
 
     lengths = up_to_longest(LENGTHS)
     usual = {length: length + min(extra_length, length // 4 + 4) for length in lengths}
-    with_prefix = up_to_longest(LENGTHS_WITH_PREFIX) if takes_prefixes else []
+    constrained = up_to_longest(LENGTHS_CONSTRAINED) if constraints else []
     return (
         *(Room(1, length) for length in up_to_longest(LENGTHS_OF_ANY)),
         *(Room(1, length, usual[length]) for length in lengths),
         *(Room(MANY, length, usual[length]) for length in lengths if length <= LONGEST_OF_MANY),
-        *(Room(1, length, None, takes_prefix=True) for length in with_prefix),
+        *(Room(1, length, None, is_constrained=True) for length in constrained),
     )
 
 
@@ -68,24 +75,26 @@ def lite_model(
     quantization: str | None,
     placeholders: Sequence[int] = (),
     shortlist: ShortlistTable | None = None,
+    word_edges: np.ndarray | None = None,
 ) -> bytes:
     """Return the file: one signature per room, which share the weights.
 
     A signature takes source_ids int32 (rows, tokens), pieces and EOS, then PAD, and n_best int32 (rows,), how many of
     the best hypotheses of each sentence must be right. It gives ids int32 (rows, K, L), scores
     float32 (rows, K), -inf for what no hypothesis filled, is_cut bool (rows, K), and is_done bool (rows,): False if the
-    search has not ended within the outputs of the room, and so has found nothing yet. One that takes a prefix has the
-    rules prefixes int32 (rows, PREFIX_TOKENS) and endings int32 (rows, N, ENDING_TOKENS) as inputs, of any N. They have
-    signatures of their own, since their search takes longer.
+    search has not ended within the outputs of the room, and so has found nothing yet. One that is constrained has rules
+    of the search as inputs too, `constraints_of`, and gives lost float32 (rows, K): see WithPhrases. It is a signature
+    of its own, since its search takes longer.
 
     `quantization`: "int8" keeps the weights of products as 8-bit integers, and rounds what they are multiplied with
     when it comes. None keeps them as float32. `placeholders`: the ids that are placeholders.
+    `word_edges`: of the vocabulary (text/required.py), if a room is constrained.
     """
     decoder = joint_decoder([model])
     reading = contextlib.nullcontext() if quantization is None else read_as_integers(model)
     with reading:
         tables = [shortlist and shortlist._replace(most=most) for most in CHOSEN[quantization]]
-        outputs = functools.partial(search_outputs, decoder, options, placeholders)
+        outputs = functools.partial(search_outputs, decoder, options, placeholders, word_edges)
         searches = ((room, functools.partial(outputs, tables[room.rows > 1])) for room in rooms)
         return merged(converted(room, search_function(each, room), quantization) for room, each in searches)
 
@@ -106,23 +115,36 @@ def search_function(outputs: Callable, room: Room) -> Any:
 
     Of a function with variables, the converter keeps the weights apart from the file if there are several signatures.
     """
-    source_ids = tf.TensorSpec([room.rows, room.tokens], tf.int32, "source_ids")
-    inputs = [source_ids, tf.TensorSpec([room.rows], tf.int32, "n_best")]
-    if room.takes_prefix:
-        inputs.append(tf.TensorSpec([room.rows, PREFIX_TOKENS], tf.int32, "prefixes"))
-        inputs.append(tf.TensorSpec([room.rows, None, ENDING_TOKENS], tf.int32, "endings"))
-    outputs = functools.partial(outputs, positions_of_loops(room))
-    searched = tf.function(outputs, inputs, autograph=False)
-    constant = convert_variables_to_constants_v2(searched.get_concrete_function(), lower_control_flow=False)
-    names = sorted(OUTPUTS)  # in which TensorFlow returns the values of a dict
+    specs = {
+        "source_ids": tf.TensorSpec([room.rows, room.tokens], tf.int32),
+        "n_best": tf.TensorSpec([room.rows], tf.int32),
+    }
+    if room.is_constrained:
+        specs |= constraints_of(room.rows)
+    positions = positions_of_loops(room)
 
-    def named(source_ids, n_best):
-        return dict(zip(names, constant(source_ids, n_best), strict=True))
+    def searched(*values):
+        return outputs(positions, **dict(zip(specs, values, strict=True)))
 
-    def named_from(source_ids, n_best, prefixes, endings):
-        return dict(zip(names, constant(source_ids, n_best, prefixes, endings), strict=True))
+    of_graph = tf.function(searched, list(specs.values()), autograph=False).get_concrete_function()
+    constant = convert_variables_to_constants_v2(of_graph, lower_control_flow=False)
+    names = sorted(of_graph.structured_outputs)  # in which TensorFlow returns the values of a dict
 
-    return tf.function(named_from if room.takes_prefix else named, inputs, autograph=False)
+    def named(**inputs):
+        return dict(zip(names, constant(*(inputs[name] for name in specs)), strict=True))
+
+    return tf.function(named, autograph=False).get_concrete_function(**specs)
+
+
+def constraints_of(rows: int) -> dict[str, tf.TensorSpec]:
+    """Return the inputs that only a constrained signature has, which are rules of its search by name."""
+    shapes = {
+        "prefixes": (PREFIX_TOKENS,),
+        "endings": (None, ENDING_TOKENS),
+        "forbidden": (None, SEQUENCE_TOKENS),
+        "required": (PHRASES, WAYS, PHRASE_TOKENS),
+    }
+    return {name: tf.TensorSpec([rows, *shape], tf.int32) for name, shape in shapes.items()}
 
 
 def positions_of_loops(room: Room) -> tuple[int, ...]:
@@ -139,26 +161,23 @@ def search_outputs(
     decoder: Any,
     options: SearchOptions,
     placeholders: Sequence[int],
+    word_edges: np.ndarray | None,
     shortlist: ShortlistTable | None,
     positions: tuple[int, ...],
     source_ids,
-    n_best,
-    prefixes=None,
-    endings=None,
+    **rules,
 ) -> dict[str, Any]:
     """Return the outputs of a signature: see `lite_model`."""
-    rules = {"n_best": n_best} | rule_of_placeholders(placeholders, source_ids)
-    if prefixes is not None:
-        rules |= {"prefixes": prefixes, "endings": endings}
-    plan = SearchPlan(options, Rules.of(rules), shortlist, positions, True)
-    ids, scores, is_cut = search(decoder, source_ids, plan)
-    is_done = scores[:, 0] != UNFINISHED
-    return {
-        "ids": ids,
-        "scores": ops.where(scores > NEVER / 2, scores, -float("inf")),
-        "is_cut": is_cut,
-        "is_done": is_done,
+    is_constrained = "required" in rules
+    rules |= rule_of_placeholders(placeholders, source_ids) | ({"word_edges": word_edges} if is_constrained else {})
+    found = search_with_phrases(decoder, source_ids, SearchPlan(options, Rules.of(rules), shortlist, positions, True))
+    outputs = {
+        "ids": found.ids,
+        "scores": ops.where(found.scores > NEVER / 2, found.scores, -float("inf")),
+        "is_cut": found.is_cut,
+        "is_done": found.scores[:, 0] != UNFINISHED,
     }
+    return outputs | ({"lost": found.lost} if is_constrained else {})
 
 
 @contextlib.contextmanager

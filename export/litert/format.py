@@ -29,11 +29,12 @@ class LiteRT:
     """
 
     quantization: Quantization = None
-    target_prefixes: Annotated[
+    constraints: Annotated[
         bool,
         typer.Option(
-            "--target-prefixes",
-            help="With --format litert: let translations begin with a given text, by a search of its own in the file.",
+            "--constraints",
+            help="With --format litert: the file has a search too whose translations begin with a text, have phrases, "
+            "or do not have some.",
         ),
     ] = False
 
@@ -60,7 +61,7 @@ class LiteRT:
             calibration=calibration_of(RunFolder(job.run)),
         )
         with signals_raise(), unfinished_version(folder.parent) as unfinished:
-            write_model(transformer, translator, unfinished, folder.name, self.quantization, self.target_prefixes)
+            write_model(transformer, translator, unfinished, folder.name, self.quantization, self.constraints)
             exported = LiteTranslator(unfinished)  # opens it, so that a file that LiteRT refuses is not published
             if lines:
                 log.info("written; comparing it with the Translator on %d lines", len(lines))

@@ -2,7 +2,15 @@
 
 from collections.abc import Iterable
 
-from keras_transformer.runs.lite_folder import ENDING_TOKENS, PREFIX_TOKENS, Room
+from keras_transformer.runs.lite_folder import (
+    ENDING_TOKENS,
+    PHRASE_TOKENS,
+    PHRASES,
+    PREFIX_TOKENS,
+    SEQUENCE_TOKENS,
+    WAYS,
+    Room,
+)
 from keras_transformer.search.options import SearchOptions
 
 README = """\
@@ -37,12 +45,17 @@ print(tokenizer.decode(best[best > 3].tolist()), outputs["scores"][0, 0])
 - `source_ids` int32 (rows, tokens): pieces, the end of the sentence (3), then 0.
 - `n_best` int32 (rows): how many of the best hypotheses of each sentence are wanted; the search may end before it
   knows the others.
-- `prefixes` int32 (rows, {prefix_tokens}) and `endings` int32 (rows, N, {ending_tokens}), of `translate_from_` alone,
-  if the file was written with `--target-prefixes`: the pieces with which the translation must begin, then 0; and N
+- `prefixes` int32 (rows, {prefix_tokens}) and `endings` int32 (rows, N, {ending_tokens}), of `translate_constrained_`
+  alone, if the file was written with `--constraints`: the pieces with which the translation must begin, then 0; and N
   sequences, one of which must follow, each then 0. N is any number.
+- `forbidden` int32 (rows, N, {sequence_tokens}), of the same: sequences that must not come, each behind zeros.
+- `required` int32 (rows, {phrases}, {ways}, {phrase_tokens}), of the same: phrases that must come, each in one of
+  several ways, then 0. A way that begins with 2 is for the beginning of the translation.
 - `ids` int32 (rows, {beam_size}, longest): the hypotheses of each sentence, best first, each with its end (3), then 0.
 - `scores` float32 (rows, {beam_size}): -inf for what no hypothesis filled.
 - `is_cut` bool (rows, {beam_size}): whether the longest output ended it.
+- `lost` float32 (rows, {beam_size}), of `translate_constrained_`: by how much the phrases lowered the natural
+  log-probability.
 - `is_done` bool (rows): false if the translation would be longer than a signature finds. Then nothing was found: ask a
   signature for any output.
 
@@ -72,6 +85,10 @@ def readme(name: str, options: SearchOptions, rooms: Iterable[Room], quantizatio
         beam_size=options.beam_size,
         prefix_tokens=PREFIX_TOKENS,
         ending_tokens=ENDING_TOKENS,
+        sequence_tokens=SEQUENCE_TOKENS,
+        phrases=PHRASES,
+        ways=WAYS,
+        phrase_tokens=PHRASE_TOKENS,
         rooms="\n".join(
             f"| `{room.signature}` | {room.rows} | {room.tokens} | {room.outputs or 'any'} |" for room in rooms
         ),

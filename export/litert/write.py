@@ -12,6 +12,7 @@ from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.runs.lite_folder import Description, LiteFolder
 from keras_transformer.search.options import RUN_OPTIONS
 from keras_transformer.text.placeholders import placeholders_in
+from keras_transformer.text.required import PhraseReader
 from keras_transformer.translation.compiled_search import table_for
 from keras_transformer.translation.translator import Translator
 
@@ -29,18 +30,19 @@ def write_model(
     folder: pathlib.Path,
     name: str,
     quantization: str | None,
-    takes_prefixes: bool = False,
+    constraints: bool = False,
 ) -> None:
     """Write the model `name`, its tokenizer and README.md into `folder`; it searches as `translator` does.
 
-    takes_prefixes: whether a translation may have a given beginning, for which the file has more signatures.
+    constraints: whether a translation may have a given beginning and phrases, for which the file has more signatures.
     """
     folder.mkdir(parents=True, exist_ok=True)
     files, options = LiteFolder(folder), translator.options
     table = table_for(options, translator.shortlist, translator.tokenizer)
-    rooms = rooms_up_to(translator.max_source_tokens, options.extra_length, takes_prefixes)
+    rooms = rooms_up_to(translator.max_source_tokens, options.extra_length, constraints)
     placeholders = placeholders_in(translator.tokenizer.pieces())
-    write_atomically(files.model, lite_model(transformer, options, rooms, quantization, placeholders, table))
+    edges = PhraseReader(translator.tokenizer).word_edges if constraints else None
+    write_atomically(files.model, lite_model(transformer, options, rooms, quantization, placeholders, table, edges))
     write_atomically(files.tokenizer, translator.tokenizer.model_bytes)
     write_atomically(folder / "README.md", readme(name, options, rooms, quantization))
     search = {option: getattr(options, option) for option in RUN_OPTIONS}

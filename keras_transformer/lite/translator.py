@@ -15,21 +15,34 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from keras_transformer.ground.errors import ConfigError, InputError, UserError, first_line_of
+from keras_transformer.ground.errors import ConfigError, UserError, first_line_of
 from keras_transformer.ground.machine import processor_cores
 from keras_transformer.ground.tokens import PAD
+from keras_transformer.lite.fixed_rules import fixed_rules
 from keras_transformer.lite.notice import without_notice
 from keras_transformer.lite.one_signature import one_signature
 from keras_transformer.pieces.hypotheses import translations_in
 from keras_transformer.pieces.pair_tokenizer import open_tokenizer
-from keras_transformer.pieces.prefixes import PrefixReader, rules_of_prefixes
 from keras_transformer.pieces.sources import are_longer, encoded_lines
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.confidence import Calibration, confidence_by
-from keras_transformer.runs.lite_folder import ENDING_TOKENS, PREFIX_TOKENS, Description, LiteFolder, Room
+from keras_transformer.runs.lite_folder import PREFIX_TOKENS, Description, LiteFolder, Room
 from keras_transformer.search.options import LONGEST_OUTPUT, SearchOptions
+from keras_transformer.text.constraints import NO_CONSTRAINTS, ConstraintReader, Constraints
+from keras_transformer.text.forbidden import Sequences, search_without
 from keras_transformer.text.placeholders import placeholders_in
-from keras_transformer.text.road import PREFIX, SPANS, Ask, Candidates, Engine, refuse_beyond
+from keras_transformer.text.required import Phrases, loss_allowed
+from keras_transformer.text.road import (
+    FORBIDDEN,
+    FORBIDDEN_FLAGS,
+    PREFIX,
+    REQUIRED,
+    SPANS,
+    Ask,
+    Candidates,
+    Engine,
+    refuse_beyond,
+)
 
 KEPT = 10  # idle interpreters per thread: as many as there are rooms, of one sentence and of several
 
@@ -60,8 +73,8 @@ class LiteTranslator(Engine):
         self.folder = files.path
         self.description = Description.load(files.description)
         self.options = SearchOptions(**self.description.search, n_best=n_best)
-        if any(room.takes_prefix for room in self.description.rooms):  # which older exports lack
-            self.abilities = self.abilities | {PREFIX}
+        if any(room.is_constrained for room in self.description.rooms):
+            self.abilities = self.abilities | {PREFIX, REQUIRED, FORBIDDEN, FORBIDDEN_FLAGS}
         self.tokenizer = open_tokenizer(files.tokenizer)
         calibration = Calibration.load(files.calibration) if files.calibration.exists() else None
         self._confidence = confidence_by(calibration, self.options)
@@ -83,11 +96,26 @@ class LiteTranslator(Engine):
         return translator
 
     def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
-        ids_of_lines = encoded_lines(self.tokenizer, lines, self.description.max_source_tokens, first_line)
-        sources = {index: ids for index, ids in enumerate(ids_of_lines) if ids}
-        results = [[Translation("", 0.0, confidence=self._confidence(0.0, 0))] for _ in lines]
-        prefixes = {index: self._prefix_of(asks[index].prefix) for index in sources if asks[index].prefix}
-        lengths = {index: len(ids) for index, ids in sources.items()}
+        constraints = self._constraints.read(asks, first_line)
+        encoded = encoded_lines(self.tokenizer, lines, self.description.max_source_tokens, first_line)
+        sources = list(map(list, encoded))
+
+        def search(rows: list[int], without: list[Sequences]) -> list[list[Translation]]:
+            asked = [constraints[n]._replace(forbidden=tokens) for n, tokens in zip(rows, without, strict=True)]
+            return self._search_ids([sources[row] for row in rows], asked)
+
+        results = search_without(search, [ask.protection.forbidden for ask in asks], self.tokenizer.decode)
+        if lost := [number for number, translations in enumerate(results) if not translations]:
+            raise UserError(
+                f"Line {first_line + lost[0]} has no translation: the model's probabilities are NaN. Export a run with "
+                "other weights."
+            )
+        return list(map(Candidates, results))
+
+    def _search_ids(self, sources: list[list[int]], asked: list[Constraints]) -> list[list[Translation]]:
+        results = [[] if ids else [Translation("", 0.0, confidence=self._confidence(0.0, 0))] for ids in sources]
+        lengths = {index: len(ids) for index, ids in enumerate(sources) if ids}
+        inputs = {n: fixed_rules(line) for n, line in enumerate(asked) if n in lengths and line != NO_CONSTRAINTS}
         unfinished: dict[int, int] = {}  # lengths of sentences whose translation is longer than their room
 
         def translate_batch(batch: tuple[Room, list[int]]) -> None:
@@ -95,63 +123,42 @@ class LiteTranslator(Engine):
             source_ids = np.full((room.rows, room.tokens), PAD, np.int32)
             for row, index in enumerate(indices):
                 source_ids[row, : lengths[index]] = sources[index]
-            outputs = self._searches.run(room, source_ids, self.options.n_best, **prefixes.get(indices[0], {}))
+            outputs = self._searches.run(room, source_ids, self.options.n_best, **inputs.get(indices[0], {}))
             for row, index in enumerate(indices):
                 if room.outputs is not None and not outputs["is_done"][row]:
                     unfinished[index] = lengths[index]
-                results[index] = self._read(outputs["ids"][row], outputs["scores"][row], outputs["is_cut"][row])
+                results[index] = self._read(asked[index].phrases, {name: of[row] for name, of in outputs.items()})
 
-        plain = {index: length for index, length in lengths.items() if index not in prefixes}
-        others = {index: lengths[index] for index in prefixes}
-        rooms = [room for room in self.description.rooms if not room.takes_prefix]
-        with_prefix = [room for room in self.description.rooms if room.takes_prefix]
-        batches = (*batches_in_rooms(plain, rooms), *batches_in_rooms(others, with_prefix))
+        free = {index: length for index, length in lengths.items() if index not in inputs}
+        others = {index: lengths[index] for index in inputs}
+        rooms = [room for room in self.description.rooms if not room.is_constrained]
+        constrained = [room for room in self.description.rooms if room.is_constrained]
+        batches = (*batches_in_rooms(free, rooms), *batches_in_rooms(others, constrained))
         self._searches.map(translate_batch, batches)
         for_any_output = [room for room in rooms if room.outputs is None]
         self._searches.map(translate_batch, batches_in_rooms(unfinished, for_any_output))
-        if lost := [index for index in sources if not results[index]]:
-            raise UserError(
-                f"Line {first_line + lost[0]} has no translation: the model's probabilities are NaN. Export a run with "
-                "other weights."
-            )
-        return list(map(Candidates, results))
-
-    def check_prefix(self, text: str) -> None:
-        if text:
-            self._prefix_of(text)
-
-    def _prefix_of(self, text: str) -> dict[str, np.ndarray]:
-        """Return the rules of a search for a beginning: `prefixes` (1, PREFIX_TOKENS), `endings` (1, N, ENDING_TOKENS).
-
-        Raises InputError if it is longer than these.
-        """
-        rules = rules_of_prefixes([self._prefix_reader.read(text, PREFIX_TOKENS + 1)])
-        missing = ENDING_TOKENS - rules["endings"].shape[2]
-        if missing < 0:
-            raise InputError(
-                f"The prefix {text[:60]!r} ends in a word of more than {ENDING_TOKENS} tokens, the most of a LiteRT "
-                "model: let it end elsewhere."
-            )
-        endings = np.pad(rules["endings"], ((0, 0), (0, 0), (0, missing)), constant_values=PAD)
-        prefixes = np.pad(rules["prefixes"], ((0, 0), (0, PREFIX_TOKENS - rules["prefixes"].shape[1])))
-        return {"prefixes": prefixes.astype(np.int32), "endings": endings.astype(np.int32)}
+        return results
 
     @functools.cached_property
-    def _prefix_reader(self) -> PrefixReader:
-        return PrefixReader(self.tokenizer)
+    def _constraints(self) -> ConstraintReader:
+        return ConstraintReader(self.tokenizer, PREFIX_TOKENS + 1, LONGEST_OUTPUT)
+
+    def check_prefix(self, text: str) -> None:
+        fixed_rules(NO_CONSTRAINTS._replace(prefix=self._constraints.prefix(text)))
 
     def are_too_long(self, lines: list[str]) -> list[bool]:
         """Return of each line whether it has more tokens than the export reads."""
         return are_longer(self.tokenizer, lines, self.description.max_source_tokens)
 
-    def _read(self, ids: np.ndarray, scores: np.ndarray, is_cut: np.ndarray) -> list[Translation]:
+    def _read(self, phrases: Phrases, outputs: Mapping[str, np.ndarray]) -> list[Translation]:
         """Return the hypotheses of one sentence as Translations with different texts.
 
-        Shapes: ids (K, L), scores (K,), -inf for what no hypothesis filled, is_cut (K,).
+        Shapes: ids (K, L), scores (K,), -inf for what no hypothesis filled, is_cut (K,), and lost (K,) if constrained.
         """
+        ids, scores, is_cut = (outputs[name] for name in ("ids", "scores", "is_cut"))
+        is_forced = outputs.get("lost", np.zeros_like(scores)) > loss_allowed(phrase.text for phrase in phrases)
         filled = np.flatnonzero(np.isfinite(scores))
-        none_forced = np.zeros_like(is_cut)  # it takes no phrases
-        translations = translations_in(self.tokenizer, ids, scores, is_cut, none_forced, filled, self._confidence)
+        translations = translations_in(self.tokenizer, ids, scores, is_cut, is_forced, filled, self._confidence)
         return translations[: self.options.n_best]
 
 
@@ -171,7 +178,7 @@ def batches_in_rooms(lengths: Mapping[int, int], rooms: Iterable[Room]) -> Itera
 
 def smallest(rooms: Iterable[Room]) -> Room:
     """Return the room of one short sentence, which is the likeliest to be the first one."""
-    return min(rooms, key=lambda room: (room.takes_prefix, room.rows, room.tokens, room.outputs or LONGEST_OUTPUT))
+    return min(rooms, key=lambda room: (room.is_constrained, room.rows, room.tokens, room.outputs or LONGEST_OUTPUT))
 
 
 class SearchPool:

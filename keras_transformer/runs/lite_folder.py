@@ -12,25 +12,27 @@ from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
 
 DESCRIPTION = "litert.json"
 PREFIX_TOKENS, ENDING_TOKENS = 32, 8  # of the inputs for the beginning of a translation
+PHRASES, WAYS, PHRASE_TOKENS = 8, 3, 8  # of the input for phrases that a translation must have
+SEQUENCE_TOKENS = 8  # of the input for sequences that it must not have
 
 
 class Room(NamedTuple):
     """What one signature of the file translates at once: `rows` sentences of at most `tokens` tokens, EOS included.
 
     outputs: the longest translation that it finds, in tokens, EOS included; None: any that the options allow. With a
-    bound a search is faster, since it has one loop and copies less. takes_prefix: whether it has inputs for what begins
-    the translation; older files have no such signature.
+    bound a search is faster, since it has one loop and copies less. is_constrained: whether it has inputs for what the
+    translation begins with, must have, and must not have; a file need not have such a signature.
     """
 
     rows: int
     tokens: int
     outputs: int | None = None
-    takes_prefix: bool = False
+    is_constrained: bool = False
 
     @property
     def signature(self) -> str:
         bound = "" if self.outputs is None else f"_to_{self.outputs}"
-        return f"translate_{'from_' * self.takes_prefix}{self.rows}x{self.tokens}{bound}"
+        return f"translate_{'constrained_' * self.is_constrained}{self.rows}x{self.tokens}{bound}"
 
 
 class LiteFolder:
@@ -77,7 +79,7 @@ class Description(NamedTuple):
             if unknown := sorted(search.keys() - set(RUN_OPTIONS)):
                 raise ConfigError(f"search has {', '.join(unknown)}; it may have {', '.join(RUN_OPTIONS)}")
             SearchOptions(**search)
-            if not any(room.rows == 1 and room.outputs is None and not room.takes_prefix for room in rooms):
+            if not any(room.rows == 1 and room.outputs is None and not room.is_constrained for room in rooms):
                 raise ConfigError("it has no room for one sentence and any translation")
             return cls(search, rooms, values["quantization"])
         except OSError as error:

@@ -8,7 +8,6 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.ground.errors import ConfigError
-from keras_transformer.pieces.prefixes import NO_PREFIX, Prefix, rules_of_prefixes
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.search.options import ON, SearchOptions
 from keras_transformer.search.plan import SearchPlan
@@ -17,8 +16,7 @@ from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.search import search_with_phrases
 from keras_transformer.search.short_vocabulary import ShortlistTable
 from keras_transformer.shortlist.shortlist import Shortlist
-from keras_transformer.text.forbidden import Sequences, rule_of_forbidden
-from keras_transformer.text.required import Phrases, rule_of_required
+from keras_transformer.text.constraints import NO_CONSTRAINTS, Constraints, rules_of
 
 
 class SearchHow(NamedTuple):
@@ -27,14 +25,6 @@ class SearchHow(NamedTuple):
     decoder: Any
     plan: SearchPlan
     placeholders: Sequence[int]  # ids of pieces
-
-
-class Asked(NamedTuple):
-    """What a line asks of its search."""
-
-    prefix: Prefix = NO_PREFIX
-    forbidden: Sequences = ()
-    phrases: Phrases = ()
 
 
 Shapes = dict[str, tuple[int | None, ...]]
@@ -63,18 +53,14 @@ class CompiledSearch:
 
         self._search, self._search_from, self._search_with = map(compiled, ({}, BEGINNING, BEGINNING | PHRASES))
 
-    def __call__(self, ids: np.ndarray, asked: Sequence[Asked]) -> tuple:
+    def __call__(self, ids: np.ndarray, asked: Sequence[Constraints]) -> tuple:
         """Return the leaves of WithPhrases of a batch: ids int32 (B, S), and what each line asks."""
-        if all(line == Asked() for line in asked):
+        if all(line == NO_CONSTRAINTS for line in asked):
             return self._search(ids, {})
-        arrays = rules_of_prefixes([line.prefix for line in asked])
-        arrays["forbidden"] = rule_of_forbidden([line.forbidden for line in asked])
-        phrases = [line.phrases for line in asked]
-        if not any(phrases):
-            return self._search_from(ids, arrays)
-        return self._search_with(
-            ids, arrays | {"required": rule_of_required(phrases), "word_edges": self._word_edges()}
-        )
+        arrays = rules_of(asked)
+        if not any(line.phrases for line in asked):
+            return self._search_from(ids, {name: arrays[name] for name in BEGINNING})
+        return self._search_with(ids, arrays | {"word_edges": self._word_edges()})
 
 
 def search_results(how: SearchHow, ids, arrays: dict[str, Any]) -> tuple:

@@ -1,19 +1,17 @@
 """A trained run as a function from text to translations."""
 
-import functools
 import os
 from collections.abc import Iterable, Sequence
 
 import keras
 import numpy as np
 
-from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import sha256_of
 from keras_transformer.models.presets import folder_of, save_with_tokenizer
 from keras_transformer.parsing.balanced import TreeDecoder
 from keras_transformer.pieces.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.pieces.hypotheses import translations_in
-from keras_transformer.pieces.prefixes import NO_PREFIX, Prefix, PrefixReader
 from keras_transformer.pieces.sources import (
     are_longer,
     check_backend,
@@ -35,13 +33,14 @@ from keras_transformer.search.options import ON, RUN_OPTIONS, SearchOptions, che
 from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.scores import NAN_PROBABILITIES, NEVER, NotFiniteError
 from keras_transformer.shortlist.shortlist import Shortlist, shortlist_of
+from keras_transformer.text.constraints import ConstraintReader, Constraints
 from keras_transformer.text.forbidden import Sequences, search_without
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.placing import Alignment
-from keras_transformer.text.required import PhraseReader, Phrases, loss_allowed
+from keras_transformer.text.required import Phrases, loss_allowed
 from keras_transformer.text.road import FORBIDDEN, FORBIDDEN_FLAGS, PREFIX, REQUIRED, SPANS, Ask, Candidates, Engine
 from keras_transformer.translation.aligner import Aligner
-from keras_transformer.translation.compiled_search import Asked, CompiledSearch, SearchHow, table_for
+from keras_transformer.translation.compiled_search import CompiledSearch, SearchHow, table_for
 from keras_transformer.translation.parallel import map_batches
 from keras_transformer.translation.precision import in_precision
 from keras_transformer.translation.traced import TracedAgain
@@ -119,9 +118,9 @@ class Translator(Engine):
         ids = placeholders_in(tokenizer.pieces())
         self.placeholders, self.aligns = len(ids), self._aligner.aligns
         plan = SearchPlan(options, shortlist=table_for(options, shortlist, tokenizer))
-        self._phrase_reader = PhraseReader(tokenizer)
+        self._reader = ConstraintReader(tokenizer, self._longest_output, self._longest_output)
         how = SearchHow(decoder, plan, ids)
-        self._search = TracedAgain(searched, lambda: CompiledSearch(how, lambda: self._phrase_reader.word_edges))
+        self._search = TracedAgain(searched, lambda: CompiledSearch(how, lambda: self._reader.phrases.word_edges))
 
     @classmethod
     def load(
@@ -188,13 +187,13 @@ class Translator(Engine):
         return are_longer(self.tokenizer, lines, min(self.max_source_tokens, self.trained_tokens or LONGEST_SOURCE))
 
     def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
-        begins, phrases = self._prefixes_of(asks), self._phrases_of(asks, first_line)
+        constraints = self._reader.read(asks, first_line)
         encoded = list(encoded_lines(self.tokenizer, lines, self.max_source_tokens, first_line))
         if self.trained_tokens is not None:
             self.longer_than_trained += sum(len(ids) > self.trained_tokens for ids in encoded)
 
         def search(rows: list[int], without: list[Sequences]) -> list[list[Translation]]:
-            asked = [Asked(begins[n], tokens, phrases[n]) for n, tokens in zip(rows, without, strict=True)]
+            asked = [constraints[n]._replace(forbidden=tokens) for n, tokens in zip(rows, without, strict=True)]
             return self._search_ids([encoded[row] for row in rows], asked)
 
         results = search_without(search, [ask.protection.forbidden for ask in asks], self.tokenizer.decode)
@@ -208,7 +207,7 @@ class Translator(Engine):
     def align(self, pairs: Sequence[tuple[str, Translation]]) -> Sequence[Alignment]:
         return self._aligner.align_lines(pairs)
 
-    def _search_ids(self, sources: list[list[int]], asked: list[Asked]) -> list[list[Translation]]:
+    def _search_ids(self, sources: list[list[int]], asked: list[Constraints]) -> list[list[Translation]]:
         results = [[] if ids else [Translation("", 0.0, confidence=self._confidence(0.0, 0))] for ids in sources]
 
         def translate_batch(batch: list[int]) -> None:
@@ -218,25 +217,6 @@ class Translator(Engine):
 
         map_batches(translate_batch, {index: len(ids) for index, ids in enumerate(sources) if ids}, self.batch_size)
         return results
-
-    def _prefixes_of(self, asks: Sequence[Ask]) -> list[Prefix]:
-        texts = dict.fromkeys(ask.prefix for ask in asks)
-        read = {text: self._prefix_reader.read(text, self._longest_output) if text else NO_PREFIX for text in texts}
-        return [read[ask.prefix] for ask in asks]
-
-    def _phrases_of(self, asks: Sequence[Ask], first_line: int) -> list[Phrases]:
-        read: dict[tuple[str, ...], Phrases] = {(): ()}
-        for number, ask in enumerate(asks, first_line):
-            if ask.required not in read:
-                try:
-                    read[ask.required] = self._phrase_reader.read(ask.required, self._longest_output)
-                except InputError as error:
-                    raise InputError(f"Line {number}: {error}") from None
-        return [read[ask.required] for ask in asks]
-
-    @functools.cached_property
-    def _prefix_reader(self) -> PrefixReader:
-        return PrefixReader(self.tokenizer)
 
     def check_prefix(self, text: str) -> None:
         """Raises InputError if no translation can begin with a text."""

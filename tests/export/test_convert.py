@@ -46,7 +46,7 @@ def test_rooms_end_with_that_for_the_longest_source_and_have_room_for_what_trans
 ):
     usual = tuple(Room(*room) for room in rooms)
     assert rooms_up_to(longest, extra) == usual
-    assert rooms_up_to(longest, extra, takes_prefixes=True) == (*usual, Room(1, longest, takes_prefix=True))
+    assert rooms_up_to(longest, extra, constraints=True) == (*usual, Room(1, longest, is_constrained=True))
 
 
 def test_a_signature_gives_each_value_by_its_own_name():
@@ -62,7 +62,7 @@ def test_a_signature_gives_each_value_by_its_own_name():
         }
 
     search = search_function(outputs, room)
-    found = search(tf.constant([[5, 6, 3, 0], [7, 3, 0, 0]]), tf.constant([1, 2]))
+    found = search(source_ids=tf.constant([[5, 6, 3, 0], [7, 3, 0, 0]]), n_best=tf.constant([1, 2]))
     assert found["ids"].numpy().tolist() == [[5, 6, 3, 0], [7, 3, 0, 0]] and found["scores"].numpy().tolist() == [1, 2]
     assert found["is_cut"].numpy()[:, 0].tolist() == found["is_done"].numpy().tolist() == [False, True]
     assert positions == [(3, 6)]

@@ -39,7 +39,7 @@ def engines(tmp_path_factory):
     train_tokenizer(SENTENCES * 5, run / "tokenizer.model", RUN_MODEL.vocab_size, symbols_of(3))
     names = ("serving_default", "translate", "tokenize")
     translator = write_version(run, folder / "model" / "1", OPTIONS, max_source_tokens=24, names=names)
-    write_model(load_run(run)[0], translator, folder / "lite", "lite", None, takes_prefixes=True)
+    write_model(load_run(run)[0], translator, folder / "lite", "lite", None, constraints=True)
     with local_server(folder / "model", ServerOptions(port=0, grpc_port=0)) as server:
         made = (
             translator,
@@ -67,12 +67,13 @@ def test_a_line_has_the_same_translation_by_every_engine(engines, name, asked):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in ENGINES[1:] if name != "LiteTranslator"])
-def test_engines_that_align_words_place_terms_alike_and_know_what_must_and_must_not_come(engines, name):
+@pytest.mark.parametrize("name", ENGINES[1:])
+def test_every_engine_knows_what_must_and_must_not_come_and_those_that_align_words_place_terms_alike(engines, name):
     forbidden = Glossary([Term(engines["Translator"].translate(["the cat"])[0].text.split()[0], "-")])
-    protection = Protection(("tags",), Glossary([Term("dog", "Köter")]), forbidden)
+    terms = [Term("dog", "Köter")] if engines[name].aligns else []
+    protection = Protection(("tags",) if terms else (), Glossary(terms), forbidden)
     asked = {"protect": protection, "required": [["kochen"], ["forty"], []]}
-    lines = ["<b>the dog</b> runs", "a dog", "the cat"]
+    lines = ["<b>the dog</b> runs" if terms else "the dog runs", "a dog", "the cat"]
     expected = engines["Translator"].translate(lines, **asked)
     assert told(expected) == told(engines[name].translate(lines, **asked))
 
@@ -104,13 +105,13 @@ def test_the_table_of_the_manual_is_what_engines_say_of_themselves_and_the_rest_
 
 
 @pytest.mark.slow
-def test_a_file_of_litert_without_signatures_for_a_prefix_refuses_one_by_name(engines, tmp_path):
+def test_a_file_of_litert_without_a_constrained_signature_refuses_a_prefix_by_name(engines, tmp_path):
     older = LiteFolder(tmp_path / "older")
     older.path.mkdir()
     for file in LiteFolder(engines["LiteTranslator"].folder).path.iterdir():
         (older.path / file.name).write_bytes(file.read_bytes())
     description = Description.load(older.description)
-    description._replace(rooms=tuple(room for room in description.rooms if not room.takes_prefix)).save(
+    description._replace(rooms=tuple(room for room in description.rooms if not room.is_constrained)).save(
         older.description
     )
     translator = LiteTranslator(older.path)

@@ -1,0 +1,64 @@
+"""What lines ask of their search: how outputs begin, what they must have, and what not; as arrays of its rules."""
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from keras_transformer.ground.errors import InputError
+from keras_transformer.pieces.prefixes import NO_PREFIX, Prefix, PrefixReader, rules_of_prefixes
+from keras_transformer.text.forbidden import Sequences, rule_of_forbidden
+from keras_transformer.text.required import PhraseReader, Phrases, rule_of_required
+from keras_transformer.text.road import Ask
+
+if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
+    from keras_transformer.pieces.tokenizer import Tokenizer
+
+
+class Constraints(NamedTuple):
+    """What a line asks of its search, in tokens."""
+
+    prefix: Prefix = NO_PREFIX
+    forbidden: Sequences = ()
+    phrases: Phrases = ()
+
+
+NO_CONSTRAINTS = Constraints()
+
+
+class ConstraintReader:
+    """Turns what lines ask into tokens. longest: of a prefix, and of the phrases of a line, fewer tokens than this."""
+
+    def __init__(self, tokenizer: "Tokenizer", longest_prefix: int, longest_output: int):
+        self._tokenizer, self._longest_prefix, self._longest_output = tokenizer, longest_prefix, longest_output
+        self.phrases = PhraseReader(tokenizer)
+
+    @functools.cached_property
+    def _prefixes(self) -> PrefixReader:
+        return PrefixReader(self._tokenizer)
+
+    def prefix(self, text: str) -> Prefix:
+        """Raises InputError if no translation can begin with a text."""
+        return self._prefixes.read(text, self._longest_prefix) if text else NO_PREFIX
+
+    def read(self, asks: Sequence[Ask], first_line: int) -> list[Constraints]:
+        """Return what lines ask, but for what is forbidden, which a search finds out (text/forbidden.py).
+
+        Raises InputError if no translation can begin so, or have the phrases.
+        """
+        prefixes = {text: self.prefix(text) for text in dict.fromkeys(ask.prefix for ask in asks)}
+        phrases: dict[tuple[str, ...], Phrases] = {(): ()}
+        for number, ask in enumerate(asks, first_line):
+            if ask.required not in phrases:
+                try:
+                    phrases[ask.required] = self.phrases.read(ask.required, self._longest_output)
+                except InputError as error:
+                    raise InputError(f"Line {number}: {error}") from None
+        return [Constraints(prefixes[ask.prefix], (), phrases[ask.required]) for ask in asks]
+
+
+def rules_of(constraints: Sequence[Constraints]) -> dict[str, Any]:
+    """Return the rules `prefixes`, `endings`, `forbidden` and `required` of a search, one per line."""
+    arrays = rules_of_prefixes([line.prefix for line in constraints])
+    arrays["forbidden"] = rule_of_forbidden([line.forbidden for line in constraints])
+    arrays["required"] = rule_of_required([line.phrases for line in constraints])
+    return arrays
