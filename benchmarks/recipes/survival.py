@@ -21,7 +21,7 @@ SENTENCES = 70
 TEMPLATES = (
     "A man with {number} dogs is standing in front of a house.",
     "{number} people are waiting at the station on {date}.",
-    "The ticket for the dog costs {price} euros.",
+    "The ticket for the dog costs {price}.",
     "A woman shows her website {url} to a dog.",
     "Write to {email} if you have seen the dog.",
     "Hello {placeholder}, your dog is playing in the park.",
@@ -40,7 +40,9 @@ def sentences(count: int, seed: int = 1) -> list[str]:
         return template.format(
             number=draw.choice((draw.randint(2, 99), f"{draw.randint(1, 9)},{draw.randint(100, 999)}")),
             date=f"{draw.randint(2000, 2026)}-{draw.randint(1, 12):02}-{draw.randint(1, 28):02}",
-            price=f"{draw.randint(1, 99)}.{draw.randint(10, 99)}",
+            price=draw.choice(("${}", "\u20ac{}", "{}\u20ac", "{}%")).format(
+                f"{draw.randint(1, 99)}.{draw.randint(10, 99)}"
+            ),
             url=f"https://example.org/{draw.choice(('dogs', 'a_b', 'x'))}?id={draw.randint(1, 999)}",
             email=f"info{draw.randint(1, 99)}@example.org",
             placeholder=draw.choice(("{name}", "%s", "${user}", "{0}", "%(name)s")),

@@ -6,7 +6,7 @@ there, or bring one that must not come: the answer names it.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from keras_transformer.text.forbidden import forbidden_phrases
 from keras_transformer.text.glossary import FLAGS, Glossary
 from keras_transformer.text.placing import alignment_of
 from keras_transformer.text.required import FROM_SOURCE
-from keras_transformer.text.road import SPANS, Ask, Candidates, Engine, phrases_of, translate
+from keras_transformer.text.road import SPANS, Ask, Candidates, Engine, phrases_of, translate_sentences
 from keras_transformer.text.spans import KINDS, Protection, kinds_of
 
 from ..graph.request import FORBIDDEN, REQUIRED, TEXT, Input
@@ -125,11 +125,14 @@ class RequestEngine(Engine):
         return [False] * len(lines)  # `run_paragraphs` asks the graph
 
 
-def run_protected(compute: Compute, outputs: tuple[str, ...], inputs: Arrays, traits: Traits) -> Arrays:
+def run_protected(
+    compute: Compute, outputs: tuple[str, ...], inputs: Arrays, traits: Traits, branches: Collection[int] = ()
+) -> Arrays:
     """Return the outputs of a batch of lines, with every span of each.
 
-    compute: from names of outputs, and the inputs of the graph, to these outputs. In `pieces`, scores and `alignments`
-    is what the model wrote. Raises RequestError for what makes no sense.
+    branches: the numbers of the lines that are sentences of ICU messages. compute: from names of outputs, and the
+    inputs of the graph, to these outputs. In `pieces`, scores and `alignments` is what the model wrote. Raises
+    RequestError for what makes no sense.
     """
     of_graph = {name: values for name, values in inputs.items() if name not in [each.name for each in INPUTS]}
     wanted = tuple(dict.fromkeys([*(name for name in outputs if name not in OF_PHRASES), *READ_FROM]))
@@ -137,13 +140,14 @@ def run_protected(compute: Compute, outputs: tuple[str, ...], inputs: Arrays, tr
     lines = [text.decode(*AS_IT_IS) for text in inputs["text"]]
     try:
         asks = [ask_of(*values) for values in of_rows(inputs, (REQUIRED, *INPUTS, FORBIDDEN))]
+        asks = [ask.of_branches() if row in branches else ask for row, ask in enumerate(asks)]
         for name in FROM_SOURCE.keys() & inputs.keys():
             are_asked = np.broadcast_to(inputs[name] > 0, len(asks)).tolist()
             asks = [
                 ask._replace(from_source=ask.from_source | {name}) if asked else ask
                 for ask, asked in zip(asks, are_asked, strict=True)
             ]
-        results = translate(engine, lines, asks, first_line=None)
+        results = translate_sentences(engine, lines, asks, first_line=None)
     except UserError as error:
         raise invalid(str(error)) from None
     found = {name: values.copy() for name, values in engine.found.items()}

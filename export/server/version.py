@@ -8,7 +8,7 @@ import logging
 import pathlib
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from ..graph.operations import meta_graph
 from ..versions import CERTIFICATE, LITERT, WARM_UP_REQUESTS, ExportError, is_number
 from .errors import RequestError, from_tensorflow, invalid
 from .few_sentences import few_sentences_of
+from .messages import ALL, BEST, run_messages
 from .paragraphs import LANGUAGE, PARAGRAPHS, SPANS, run_paragraphs, with_paragraphs
 from .protection import PROTECT, Traits, run_protected, with_protection
 from .protobuf_codec import array_of
@@ -89,8 +90,17 @@ class Version:
         if self._few is not None and self._few.can_run(signature, inputs):
             with contextlib.suppress(UnicodeError, UserError):  # the graph knows what to answer
                 return self._few.run(outputs, inputs)
+        text = next((name for name in (BEST, ALL) if name in signature.outputs), None)
+        if text is None or signature.name == "explain":
+            return self._compute(signature, outputs, inputs)
+        return run_messages(functools.partial(self._run_sentences, signature), outputs, inputs, text)
+
+    def _run_sentences(
+        self, signature: Signature, outputs: tuple[str, ...], inputs: Arrays, branches: Collection[int]
+    ) -> Arrays:
         if PROTECT.name in inputs:
-            return run_protected(functools.partial(self._compute, signature), outputs, inputs, self._traits)
+            compute = functools.partial(self._compute, signature)
+            return run_protected(compute, outputs, inputs, self._traits, branches)
         return self._compute(signature, outputs, inputs)
 
     @functools.cached_property

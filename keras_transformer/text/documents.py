@@ -11,6 +11,7 @@ from keras_transformer.pieces.languages import check_code
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.fitting import fitting
 from keras_transformer.text.marks import taken_apart
+from keras_transformer.text.messages import pieces_of
 from keras_transformer.text.passages import Passage, Token
 from keras_transformer.text.sentences import Span, require_sentencex, sentences_of
 
@@ -105,7 +106,8 @@ class DocumentTranslator:
             return spans
 
         def parts_too_long(parts: list[Span]) -> Sequence[bool]:
-            return are_too_long([passage.line(*part).text for part in parts])
+            lines = [passage.line(*part).text for part in parts]
+            return [is_long and not pieces_of(line) for line, is_long in zip(lines, are_too_long(lines), strict=True)]
 
         return fitting(passage.text, spans, parts_too_long)
 

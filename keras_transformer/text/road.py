@@ -16,11 +16,12 @@ from keras_transformer.pieces.batching import list_of_lines
 from keras_transformer.pieces.normalization import is_blank
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import Document, DocumentTranslator
+from keras_transformer.text.messages import is_sentence, joined, pieces_of
 from keras_transformer.text.placeholders import OPENING
 from keras_transformer.text.placing import Alignment
 from keras_transformer.text.protected import ProtectedLine
 from keras_transformer.text.required import FROM_SOURCE, check_not_forbidden, is_missing
-from keras_transformer.text.spans import LEFT, MARK, Protection
+from keras_transformer.text.spans import LEFT, MARK, PLACEHOLDERS, Protection
 
 log = logging.getLogger("keras_transformer")
 
@@ -61,6 +62,11 @@ class Ask(NamedTuple):
         """Return what it asks of a text, some of whose own phrases must come if it asks for them."""
         phrases = [phrase for name in sorted(self.from_source) for phrase in FROM_SOURCE[name](text)]
         return self._replace(required=tuple(dict.fromkeys((*self.required, *phrases)))) if phrases else self
+
+    def of_branches(self) -> "Ask":
+        """Return what a line asks for, of a sentence of its ICU message."""
+        kinds = tuple(dict.fromkeys((*self.protection.kinds, PLACEHOLDERS)))
+        return self._replace(protection=dataclasses.replace(self.protection, kinds=kinds, is_branch=True))
 
     def without_marks(self) -> "Ask":
         """Return what a line asks for that has no signs of text/marks.py."""
@@ -219,6 +225,52 @@ def phrases_of(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def translate(
+    engine: Engine, lines: Sequence[str], asks: Sequence[Ask], first_line: int | None = 1
+) -> list[Candidates]:
+    """Return the candidates of lines; of an ICU message with branches, each of these is translated by itself.
+
+    For arguments, errors and all else see `translate_sentences`.
+    """
+    pieces = {number: parts for number, line in enumerate(lines) if (parts := pieces_of(line))}
+    if not pieces:
+        return translate_sentences(engine, lines, asks, first_line)
+    plain = ["" if number in pieces else line for number, line in enumerate(lines)]
+    of_plain = [NOTHING if number in pieces else ask for number, ask in enumerate(asks)]
+    results = translate_sentences(engine, plain, of_plain, first_line)
+    of_branches = {number: asks[number].of_branches() for number in pieces}
+    sentences = [(piece, of_branches[n]) for n, of_line in pieces.items() for piece in of_line if is_sentence(piece)]
+    texts, their_asks = [piece for piece, _ in sentences], [ask for _, ask in sentences]
+    found = iter(translate_sentences(engine, texts, their_asks, first_line=None))
+    for number, of_line in pieces.items():
+        results[number] = with_branches(of_line, [next(found) for _ in filter(is_sentence, of_line)])
+        if first_line is not None:
+            warn(first_line + number, results[number].translations[0].unplaced, ())
+    return results
+
+
+def with_branches(pieces: Sequence[str], found: Sequence[Candidates]) -> Candidates:
+    """Return the candidates of a message from those of its sentences; a score is that of the worst sentence."""
+    if not found:
+        return Candidates([Translation("".join(pieces), 0.0)])
+    translations = []
+    for rank in range(max(len(each.translations) for each in found)):
+        ranked = [each.translations[min(rank, len(each.translations) - 1)] for each in found]
+        confidences = [each.confidence for each in ranked if each.confidence is not None]
+        worst = min(ranked, key=lambda each: each.score)
+        translations.append(
+            worst._replace(
+                text=joined(pieces, [each.text.strip() for each in ranked]),
+                ids=(),
+                is_cut=any(each.is_cut for each in ranked),
+                unplaced=tuple(dict.fromkeys(span for each in ranked for span in each.unplaced)),
+                confidence=min(confidences, default=None),
+                is_forced=any(each.is_forced for each in ranked),
+            )
+        )
+    return Candidates(translations, (), any(each.truncated for each in found))
+
+
+def translate_sentences(
     engine: Engine, lines: Sequence[str], asks: Sequence[Ask], first_line: int | None = 1
 ) -> list[Candidates]:
     """Return the candidates of lines, with every protected span, and with what they lack among their `unplaced`.

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from keras_transformer.ground.errors import UserError
 from keras_transformer.ground.files import BYTE_ORDER_MARK
 from keras_transformer.pieces.languages import short_code
+from keras_transformer.text.messages import without_messages
 from keras_transformer.text.spans import PATTERNS, PLACEHOLDERS, TAGS
 
 Span = tuple[int, int]  # start and end in a text
@@ -32,10 +33,12 @@ def sentences_of(text: str, language: str) -> list[Span]:
     """Return where each sentence of a text begins and ends, without the white space around it.
 
     A sentence ends where sentencex ends it in this language, a code such as "de" or "deu_Latn", and at each line break
-    but that of a wrapped line, but never inside a span of WHOLE. What has no letter, such as `1.`, is no sentence.
+    but that of a wrapped line, but never inside a span of WHOLE, or inside an ICU message with branches. What has no
+    letter, such as `1.`, is no sentence.
     """
     from sentencex import segment
 
+    text = without_messages(text)
     spans, code = [], short_code(language)  # sentencex takes another code for English
     for start, end in unwrapped(text):
         run = text[start:end]

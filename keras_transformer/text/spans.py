@@ -16,6 +16,7 @@ from keras_transformer.text.whole_numbers import in_brackets, whole_numbers
 PLACEHOLDERS, TAGS, NUMBERS, TERM = "placeholders", "tags", "numbers", "term"
 LONGEST_TAG = 2000  # characters: a bound on what a "<" that nothing closes costs
 LEFT, RIGHT = "\ue000", "\ue001"  # around the signs of marks.py
+NUMBER_OF_BRANCH = re.compile(r"#|'[{}][^']*+'")  # and quoted braces: they are text in an ICU message
 MARK = re.compile(f"{LEFT}[^{LEFT}{RIGHT}]* ([0-9]+)/?{RIGHT}")
 _IN_URL = rf"[^\s<>\"'`|\\^{LEFT}{RIGHT}]"
 PATTERNS = {
@@ -63,7 +64,7 @@ class Protection:
 
     kinds: some of KINDS. glossary: terms, each with what a translation must have in its place. forbidden: terms that no
     translation may have (text/forbidden.py); their targets mean nothing. has_marks: whether lines have the signs of
-    text/marks.py, which are placed as tags are.
+    text/marks.py, which are placed as tags are. is_branch: whether lines are of ICU messages, in which # is a number.
     Raises ConfigError for another kind, and TypeError for what is no kinds or no Glossary.
     """
 
@@ -71,6 +72,7 @@ class Protection:
     glossary: Glossary = dataclasses.field(default_factory=Glossary)
     forbidden: Glossary = dataclasses.field(default_factory=Glossary)
     has_marks: bool = False
+    is_branch: bool = False
 
     def __post_init__(self):
         object.__setattr__(self, "kinds", kinds_of(self.kinds))
@@ -128,6 +130,8 @@ class Protection:
     def _of_kinds(self, text: str) -> Iterator[Span]:
         for match in MARK.finditer(text) if self.has_marks else ():
             yield Span(*match.span(), TAGS, match[0])
+        for match in NUMBER_OF_BRANCH.finditer(text) if self.is_branch else ():
+            yield Span(*match.span(), PLACEHOLDERS, match[0])
         for kind in sorted(self.kinds, key=TAGS.__ne__):  # <0> is a placeholder too, if tags are none
             for start, end in numbers_of(text) if kind == NUMBERS else places_of_kind(kind, text):
                 yield Span(start, end, kind, text[start:end])

@@ -19,6 +19,7 @@ from export.server.signature import Signature, Tensor
 from export.server.version import Version, aligns
 from export.versions import CERTIFICATE
 from keras_transformer.text.placeholders import placeholders_known
+from tests.support.capital_graph import capitals, firsts
 
 NONE = Traits()
 OUTPUTS = ("translations", "alignments", "scores")
@@ -30,20 +31,6 @@ GRAPH = Signature(
 )
 
 
-def capitals(names, inputs):
-    """Two columns, of which the second is empty; words are aligned with themselves, but for a line with "alone"."""
-    texts = [text.decode() for text in inputs["text"]]
-    aligned = ["" if "alone" in t else " ".join(f"{n}-{n}" for n in range(len(t.split()))) for t in texts]
-    columns = {"translations": [t.upper() for t in texts], "alignments": aligned}
-    found = {
-        name: np.array([[c.encode(), b""] for c in column] + [[b"", b""]], object)[:-1]
-        for name, column in columns.items()
-    }
-    found["scores"] = np.array([[-1.0, -1e9]] * len(texts))
-    assert set(inputs) <= {"text", "required", "forbidden"}
-    return {name: found[name] for name in names}
-
-
 def ask(lines, outputs=("translations", UNPLACED, "scores"), traits=NONE, **asked):
     inputs = {"text": np.array([line.encode() for line in lines], object)}
     for each in INPUTS:
@@ -52,10 +39,6 @@ def ask(lines, outputs=("translations", UNPLACED, "scores"), traits=NONE, **aske
     for name in {"required", "forbidden"} & set(asked):
         inputs[name] = np.array([value.encode() for value in asked[name]], object)
     return run_protected(capitals, outputs, inputs, traits)
-
-
-def firsts(column):
-    return [value.decode() for value in column[:, 0]]
 
 
 def test_spans_and_terms_come_through():

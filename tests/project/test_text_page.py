@@ -35,6 +35,15 @@ def test_every_kind_is_there_with_spans_of_that_kind():
             assert [span.target for span in Protection((kind,)).spans(f"see {example} here")] == [example]
 
 
+def test_every_syntax_of_placeholders_is_protected_whole():
+    table = PAGE.partition("| syntaxes of placeholders | |")[2].partition("\n\n")[0]
+    prose = {":smile", "_", "camelCase", "UPPER", "tags"}
+    examples = [each.replace("\\|", "|") for each in re.findall(r"`([^`]+)`", table) if each not in prose]
+    assert len(examples) > 40
+    for example in examples:
+        assert [span.target for span in Protection("placeholders").spans(f"see {example} here")] == [example]
+
+
 def test_every_flag_is_there():
     assert tuple(dict(rows_after("| flag | meaning |"))) == FLAGS
 
