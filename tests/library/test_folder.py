@@ -70,7 +70,7 @@ def test_the_model_searches_as_its_files_say(marian, huggingface):
         file.write("\nword-penalty: 0.5\n")
     assert "word-penalty: 0.5" in import_folder(marian).notes[0]
     (huggingface / "generation_config.json").write_text('{"num_beams": "many"}', encoding="utf-8")
-    refused(huggingface, "beam_size is 'many'")
+    refused(huggingface, "generation_config.json has a num_beams that no search can have: beam_size is 'many'")
 
 
 @pytest.mark.parametrize("activation", ["relu", "swish", "gelu"])
@@ -217,14 +217,17 @@ HUGGINGFACE_DAMAGES = {
     "no_layers": (settings(encoder_layers=None), "no 'encoder_layers'"),
     "many_layers": (settings(encoder_layers=10**9), "no array model.encoder.layers.2.self_attn.q_proj.weight"),
     "few_layers": (settings(decoder_layers=1), "26 arrays .* such as model.decoder.layers.1"),
-    "text": (settings(encoder_layers="two"), "two"),
+    "text": (settings(encoder_layers="two"), "config.json does not describe a model: .*encoder_layers is 'two'"),
+    "list": (settings(activation_function=["relu"]), r"activation_function: \['relu'\]; only relu"),
+    "beams": (settings(num_beams=0), "config.json has a num_beams that no search can have: beam_size is 0"),
+    "penalty": (settings(length_penalty=-1), "config.json has a length_penalty that no search can have"),
     "no_pad": (settings(pad_token_id=None), "pad_token_id: None; it must be an id"),
     "far_pad": (settings(pad_token_id=152), "152 pieces: there is none with the id 152"),
     "width": (settings(d_model=64), r"model.shared.weight of .*\(152, 48\); .* \(152, 64\)"),
     "untied": (settings(tie_word_embeddings=False), "no array lm_head.weight"),
     "separate": (settings(share_encoder_decoder_embeddings=False), "no array model.encoder.embed_tokens.weight"),
     "json": (write("config.json", "{"), "config.json is damaged"),
-    "list": (write("config.json", "[]"), "config.json is damaged"),
+    "no object": (write("config.json", "[]"), "config.json is damaged"),
     "no_weights": (lambda folder: (folder / "model.safetensors").unlink(), "no model.safetensors or pytorch_model.bin"),
     "cut_weights": (cut("model.safetensors"), "model.safetensors is damaged"),
     "pickle": (

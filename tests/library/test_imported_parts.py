@@ -106,7 +106,7 @@ def test_both_sides_have_one_vocabulary_unless_the_target_has_a_file_of_its_own(
         write("target_vocab.json", *target)
     sides = vocabularies_in(tmp_path, {"eos_token_id": 0, "pad_token_id": 2} | settings)
     assert [(side.pieces[3], side.pad, side.start) for side in sides] == expected
-    with pytest.raises(UserError, match=re.escape("config.json has start_token_id: '2'; it must be an id.")):
+    with pytest.raises(UserError, match=re.escape("config.json has decoder_start_token_id: '2'; it must be an id.")):
         vocabularies_in(tmp_path, {"eos_token_id": 0, "pad_token_id": 2, "decoder_start_token_id": "2"})
 
 

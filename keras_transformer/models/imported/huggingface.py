@@ -1,12 +1,13 @@
 """A folder of Hugging Face's MarianMTModel: its config.json as a TransformerConfig, its vocabulary, its weights."""
 
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.models.imported.arrays import read_json, read_safetensors
 from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.marian_files import read_spm
@@ -17,6 +18,7 @@ from keras_transformer.models.imported.vocabulary import Vocabulary
 from keras_transformer.models.imported.weights import Arrays, Tokens, values_of_blocks
 from keras_transformer.pieces.pair_tokenizer import PairTokenizer, pair_model_bytes
 from keras_transformer.pieces.tokenizer import Tokenizer, TokenizerError
+from keras_transformer.search.options import SearchOptions
 
 MODEL_TYPE = "marian"
 HUGGINGFACE, MARIAN = POSITIONS = ("huggingface", "marian")  # whose function the model is to compute
@@ -27,13 +29,17 @@ NEEDED = {  # what a key of config.json must be; if it is missing, it is so
     "model_type": MODEL_TYPE,
     "is_encoder_decoder": True,
     "scale_embedding": True,
-    "static_position_embeddings": True,
     "normalize_before": False,
+}
+SHOWN_BY_ARRAYS = {  # what a key usually is that transformers 3 read, for a model with other arrays, which are refused
+    "static_position_embeddings": True,
     "normalize_embedding": False,
+    "do_blenderbot_90_layernorm": False,
     "add_final_layer_norm": False,
     "add_bias_logits": False,
-    "extra_pos_embeddings": 0,
+    "extra_pos_embeddings": 0,  # learned ones; the converter of 2020 wrote the number of pieces
 }
+SEARCH = {"num_beams": "beam_size", "length_penalty": "length_penalty"}  # from keys to fields of SearchOptions
 SAME_ON_BOTH_SIDES = {"encoder_attention_heads": "decoder_attention_heads", "encoder_ffn_dim": "decoder_ffn_dim"}
 POSITION_TABLES = tuple(f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder"))
 ROUNDING = 0.01  # how far a table of sinusoids may be off that was kept in bfloat16
@@ -57,7 +63,7 @@ def import_huggingface(folder: pathlib.Path, positions: str = HUGGINGFACE) -> Im
     file cannot be read.
     """
     path = folder / "config.json"
-    settings = read_json(path)
+    settings = read_settings(path)
     check_settings(settings, path)
     arrays = read_weights(folder)
     source, target = vocabularies_in(folder, settings)
@@ -76,8 +82,13 @@ def import_huggingface(folder: pathlib.Path, positions: str = HUGGINGFACE) -> Im
         tokenizer=tokenizer_of(folder, tokens.pieces()),
         search=search_of(folder, settings),
         kind="Hugging Face MarianMT",
-        notes=(note,),
+        notes=(note, *ignored_keys(settings)),
     )
+
+
+def read_settings(path: pathlib.Path) -> dict[str, Any]:
+    """Return the keys of a file of JSON and their values, without those of null, which are as left out."""
+    return {name: value for name, value in read_json(path).items() if value is not None}
 
 
 def read_weights(folder: pathlib.Path) -> Arrays:
@@ -99,8 +110,19 @@ def check_settings(settings: Mapping[str, Any], path: pathlib.Path) -> None:
     for name, other in SAME_ON_BOTH_SIDES.items():
         if settings.get(name) != settings.get(other):
             refuse(other, settings.get(other), path, f"that of {name}, {settings.get(name)!r},")
-    if settings.get("activation_function") not in ACTIVATIONS:
-        refuse("activation_function", settings.get("activation_function"), path, ", ".join(ACTIVATIONS))
+    activation = settings.get("activation_function")
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
+        refuse("activation_function", activation, path, ", ".join(ACTIVATIONS))
+
+
+def ignored_keys(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence if config.json has unusual values of SHOWN_BY_ARRAYS."""
+    unusual = {name: settings[name] for name, usual in SHOWN_BY_ARRAYS.items() if settings.get(name, usual) != usual}
+    if unusual:
+        yield (
+            f"config.json has {', '.join(f'{name}: {value!r}' for name, value in unusual.items())}; its arrays show "
+            "that nothing follows from it"
+        )
 
 
 def refuse(name: str, value: Any, path: pathlib.Path, expected: str) -> None:
@@ -120,27 +142,31 @@ def config_of(settings: Mapping[str, Any], tokens: Tokens, positions: str, path:
         }
     except KeyError as error:
         raise ImportedModelError(f"{path} has no {error}, which every MarianMT model has.") from None
-    return TransformerConfig(
-        vocab_size=len(tokens.pieces()),
-        **sizes,
-        activation=ACTIVATIONS[settings["activation_function"]],
-        norm_epsilon=EPSILON[positions],
-        sinusoids=SINUSOIDS[positions],
-        attention_bias=True,
-        shared_embeddings=tokens.is_shared,
-        logits_bias=True,
-    )
+    try:
+        return TransformerConfig(
+            vocab_size=len(tokens.pieces()),
+            **sizes,
+            activation=ACTIVATIONS[settings["activation_function"]],
+            norm_epsilon=EPSILON[positions],
+            sinusoids=SINUSOIDS[positions],
+            attention_bias=True,
+            shared_embeddings=tokens.is_shared,
+            logits_bias=True,
+        )
+    except ConfigError as error:
+        raise ImportedModelError(f"{path} does not describe a model: {error}") from None
 
 
 def vocabularies_in(folder: pathlib.Path, settings: Mapping[str, Any]) -> tuple[Vocabulary, Vocabulary]:
     """Return the vocabularies of both sides; most models have one for both."""
     path = folder / "vocab.json"
     pieces = read_vocabulary(path)
-    ids: dict[str, Any] = {name: settings.get(f"{name}_token_id") for name in ("eos", "pad")}
-    ids["start"] = settings.get("decoder_start_token_id", ids["pad"])
-    for name, number in ids.items():
-        if type(number) is not int:
-            raise ImportedModelError(f"{folder / 'config.json'} has {name}_token_id: {number!r}; it must be an id.")
+    keys = {"eos": "eos_token_id", "pad": "pad_token_id", "start": "decoder_start_token_id"}
+    settings = {keys["start"]: settings.get(keys["pad"]), **settings}
+    ids: dict[str, Any] = {name: settings.get(key) for name, key in keys.items()}
+    for name, key in keys.items():
+        if type(ids[name]) is not int:
+            raise ImportedModelError(f"{folder / 'config.json'} has {key}: {ids[name]!r}; it must be an id.")
     if settings.get("share_encoder_decoder_embeddings", True) or not (folder / "target_vocab.json").exists():
         both = Vocabulary.of_pieces(pieces, path, **ids)
         return both, both
@@ -247,8 +273,18 @@ def has_own_ids(model: bytes, pieces: list[str]) -> bool:
 
 
 def search_of(folder: pathlib.Path, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how `generate` searches with this model, by fields of SearchOptions."""
+    """Return how `generate` searches with this model, by fields of SearchOptions.
+
+    Raises ImportedModelError, with the file and the key, for a value that no search can have.
+    """
+    search: dict[str, Any] = {"length_normalization": "tokens", "length_penalty": 1.0}
     path = folder / "generation_config.json"
-    settings = {**settings, **(read_json(path) if path.exists() else {})}
-    search = {"length_normalization": "tokens", "length_penalty": settings.get("length_penalty", 1.0)}
-    return search | ({"beam_size": settings["num_beams"]} if "num_beams" in settings else {})
+    of_path = read_settings(path) if path.exists() else {}
+    for file, values in ((folder / "config.json", settings), (path, of_path)):
+        for key in SEARCH.keys() & values.keys():
+            try:
+                SearchOptions(**{SEARCH[key]: values[key]})
+            except ConfigError as error:
+                raise ImportedModelError(f"{file} has a {key} that no search can have: {error}") from None
+            search[SEARCH[key]] = values[key]
+    return search
