@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from keras_transformer.text.marks import paired, with_signs
+from keras_transformer.text.marks import are_in_order, paired, with_signs
 from keras_transformer.text.tag_marks import kinds
 
 
@@ -129,11 +129,13 @@ class Passage:
     def rendered(self, line: Line, translation: str, places: Mapping[int, int]) -> str:
         """Return how the translation of a sentence is written. What is equal keeps its notation.
 
-        places: where marks stand in the translation, by number, those at the same place in their order. The others
-        stand in proportion.
+        places: where marks stand in the translation, by number, from left to right. The others stand in proportion, and
+        so do all if those that must keep their order do not.
         """
         if translation == line.text:
             return self.raw[line.raw_start : line.raw_end]
+        if not are_in_order(places, [mark.raw.strip() for mark in line.marks]):
+            places = {}
         others = line._replace(marks=tuple(mark for n, mark in enumerate(line.marks) if n not in places))
         put = [((place, place), line.marks[number].raw) for number, place in places.items()]
         put += [(place, mark.raw) for mark, place in zip(others.marks, places_of(others, translation), strict=True)]

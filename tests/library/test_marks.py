@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.formats.html import html_parts
 from keras_transformer.text.formats.parts import Field
+from keras_transformer.text.formats.subtitles import srt_parts, vtt_parts
 from keras_transformer.text.formats.xliff import xliff_parts
 from keras_transformer.text.marks import paired, taken_apart, with_signs
 from keras_transformer.text.road import warn_of_proportion
@@ -86,6 +87,26 @@ def test_elements_of_xliff_are_too_and_halves_that_belong_together(source, expec
         (['<sc id="1"/>', '<ec id="2" startRef="1"/>'], {0: 1}),
         (['<bx id="1" rid="7"/>', '<ex id="1" rid="8"/>'], {}),
         (['<bpt id="a b">', '<ept id="a c">'], {}),
+        (['<sm id="1"/>', '<em startRef="1"/>'], {0: 1}),
+        (["<em>", "</em>", "<small>", "</small>"], {0: 1, 2: 3}),  # of HTML
+        (['<it id="1" pos="open">', '<it id="1" pos="close">', '<it id="1">'], {0: 1}),
+        (['<x id="START_BOLD_TEXT" ctype="x-b"/>', '<x id="CLOSE_BOLD_TEXT" ctype="x-b"/>'], {0: 1}),
+        (
+            ['<x id="START_LINK"/>', '<x id="START_TAG_B_1"/>', '<x id="CLOSE_TAG_B"/>', '<x id="CLOSE_LINK"/>'],
+            {0: 3, 1: 2},
+        ),
+        (
+            ['<x id="START_LINK"></x>', '<x id="INTERPOLATION"/>', '<x id="CLOSE_LINK"></x>', '<x id="LINE_BREAK"/>'],
+            {0: 2},
+        ),
+        (['<x id="1" equiv-text="&lt;a href=&quot;x&quot;&gt;"/>', '<x id="2" equiv-text="&lt;/a&gt;"/>'], {0: 1}),
+        (
+            ['<ph id="1">&lt;b></ph>', '<ph id="2">%s</ph>', '<ph id="3">&lt;br/></ph>', '<ph id="4">&lt;/b></ph>'],
+            {0: 3},
+        ),
+        (['<ph id="1" disp="&lt;i&gt;"/>', '<ph id="2" disp="&lt;/i&gt;"/>', '<ph id="3" disp="{{x}}"/>'], {0: 1}),
+        (["<c.yellow.big>", "<i.x>", "</i>", "</c>", "<v Bob>", "<00:01.000>"], {0: 3, 1: 2}),
+        (["{b}", "{/b}", r"{\i1}", r"{\i0}", r"{\an8}"], {0: 1, 2: 3}),
         (["<b> ", "<br>", "<b/>", "<ph id='1'>{0}</ph>", "<!-- </b> -->", "\n</b>"], {0: 5}),
     ],
 )
@@ -133,6 +154,78 @@ def test_elements_keep_what_they_are_in_whatever_the_alignment(elements, alignme
     target = re.search("<target.*?>(.*)</target>", result, re.DOTALL)
     assert target is None or parents_in(target[1]) == parents_in(text)
     ElementTree.fromstring(result)
+
+
+ORDERS = {  # marks that hold from their place on, or that say so
+    "xliff": (
+        ['<ph id="0" canReorder="firstNo"/>', *(f'<ph id="{n}" canReorder="no"/>' for n in range(1, 4))],
+        xliff_parts,
+    ),
+    "vtt": ([f"<00:0{n}.000>" for n in range(4)], vtt_parts),
+    "srt": ([r"{\k20}", r"{\k40}", r"{\fs10}", r"{\fs}"], srt_parts),
+    "html": (["<!-- a -->", "<!-- b -->", "<!-- c -->", "<!-- d -->"], html_parts),
+}
+FILES = {
+    "xliff": XLIFF,
+    "vtt": "WEBVTT\n\n00:00.000 --> 00:05.000\n{}\n",
+    "srt": "1\n00:00:00,000 --> 00:00:05,000\n{}\n",
+    "html": "<p>{}</p>",
+}
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from(sorted(ORDERS)), st.lists(st.sampled_from(["a", "dog", "runs"]), min_size=5, max_size=5), ALIGNMENTS
+)
+def test_marks_that_hold_from_their_place_on_keep_their_order_whatever_the_alignment(name, words, alignment):
+    marks, parts = ORDERS[name]
+    text = words[0] + "".join(f" {mark}{word}" for mark, word in zip(marks, words[1:], strict=True))
+    result = translated(FILES[name].format(text), parts, alignment=lambda line: alignment)
+    places = [result.rindex(mark) for mark in marks]
+    assert places == sorted(places) and all(result.count(mark) == result.count(marks[0]) for mark in marks)
+
+
+PAIRS = {
+    "xliff": [
+        ('<x id="START_BOLD_TEXT"/>', '<x id="CLOSE_BOLD_TEXT"/>'),
+        ('<x id="START_TAG_B_1"/>', '<x id="CLOSE_TAG_B"/>'),
+        ('<sm id="m2"/>', '<em startRef="m2"/>'),
+        ('<ph id="7">&lt;b></ph>', '<ph id="8">&lt;/b></ph>'),
+    ],
+    "vtt": [("<c.yellow>", "</c>"), ("<i>", "</i>"), ("<lang en>", "</lang>")],
+    "srt": [(r"{\i1}", r"{\i0}"), ("{b}", "{/b}")],
+}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(sorted(PAIRS)), st.data(), ALIGNMENTS)
+def test_pairs_of_two_marks_open_before_they_close_whatever_the_alignment(name, data, alignment):
+    pairs = data.draw(st.lists(st.sampled_from(PAIRS[name]), min_size=1, max_size=2, unique=True))
+    text = "one " + " ".join(f"{opening}two three{closing} four" for opening, closing in pairs) + " five"
+    result = translated(FILES[name].format(text), ORDERS[name][1], alignment=lambda line: alignment)
+    for opening, closing in pairs:
+        assert result.rindex(opening) < result.rindex(closing)
+
+
+@settings(max_examples=25, deadline=None)
+@given(ALIGNMENTS)
+def test_pairs_that_must_not_change_their_order_nest_as_before(alignment):
+    pairs = [f'<pc id="{n}" canReorder="{order}">w{n}</pc>' for n, order in enumerate(["firstNo", "no", "no"])]
+    source = f'one <g id="8">two {pairs[0]} three {pairs[1]}</g> four {pairs[2]} five'
+    result = translated(XLIFF.format(source), xliff_parts, alignment=lambda line: alignment)
+    assert re.findall('pc id="(.)"', result.partition("<target")[2]) == ["0", "1", "2"]
+    ElementTree.fromstring(result)
+
+
+def test_the_words_of_a_karaoke_stay_between_its_times_and_speakers_apart():
+    cue = "<00:00:00.500>The <00:00:01.000>man <00:00:01.500>ran"
+    assert translated(FILES["vtt"].format(cue), vtt_parts) == FILES["vtt"].format(
+        "<00:00:00.500>RAN <00:00:01.000>MAN <00:00:01.500>THE"
+    )
+    cue = "<v Bob>Two dogs <c.yellow>are running</c>\n<v Mary>A cat sleeps."
+    assert translated(FILES["vtt"].format(cue), vtt_parts) == FILES["vtt"].format(
+        "<v Bob><c.yellow>RUNNING ARE</c> DOGS TWO\n<v Mary>SLEEPS CAT A."
+    )
 
 
 SENTENCES = st.lists(st.sampled_from(["<b>", "</b>", "<i>", "</i>", "a", "dog", "runs.", "The", "cat"]), max_size=12)

@@ -18,6 +18,7 @@ LONGEST_LINE = 42  # characters of a line, unless the cue has longer ones: what 
 CLOCK = r"(?:(\d{1,9}):)?([0-5]?\d):([0-5]?\d)[,.](\d{1,3})"
 TIMES = re.compile(rf"\s*{CLOCK}\s*-->\s*{CLOCK}(?:\s.*)?")
 SPEAKER = re.compile(r"\s*[-\u2013\u2014]\s*(?=\S)")  # a line of somebody else
+VOICE = re.compile(r"\s*<v[ \t.]")  # of WebVTT
 LINE_BREAK = re.compile(r"[ \t]*(?:\r?\n|<[bB][rR][ \t]*/?>|(?<!:)\\N)[ \t]*")  # <br>: of HTML; \N: of SubStation Alpha
 BLOCK = re.compile(r"(?:NOTE|STYLE|REGION)\b")  # of WebVTT, that is no cue
 WORD = re.compile(r"(?:<[^<>]*>|\{[^{}]*\}|\S)+")
@@ -122,10 +123,13 @@ def check_times(line: str, where: str, dialect: Dialect) -> None:
 
 
 def fields_of(cue: str, dialect: Dialect) -> Iterator[Part]:
-    """Yield the parts of a cue's lines: a field for each speaker, who begins a line with a dash."""
+    """Yield the parts of a cue's lines: a field for each speaker, who begins a line with a dash or <v Name>."""
     speech = ""
     for line in cue.splitlines(keepends=True):
-        if dash := SPEAKER.match(line):
+        if dialect is VTT and VOICE.match(line):
+            yield from field_of(speech, dialect)
+            speech = line
+        elif dash := SPEAKER.match(line):
             yield from field_of(speech, dialect)
             yield dash[0]
             speech = line[dash.end() :]

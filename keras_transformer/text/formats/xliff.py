@@ -169,6 +169,8 @@ def tokens_of(events: Sequence[Event], source: Element, raw: Callable[[int, int]
             in_cdata = not in_cdata
         elif event.kind == "text":  # of which expat has one for each line
             written += XML.written(text) if in_cdata else text  # the target has no CDATA
-        elif text:  # the end of <x/> is none
+        elif event.kind == "start" and events[number + 1].kind == "end":  # <x></x> is as <x/>, whose end is no text
+            yield Token(raw(number, number + 2), "", True)
+        elif event.kind != "end" or events[number - 1].kind != "start":
             yield Token(text, "", True)
     yield from XML.tokens_of_lines(written, WHITE_SPACE)
