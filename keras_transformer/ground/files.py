@@ -22,6 +22,7 @@ BYTE_ORDER_MARK = "\ufeff"
 LONGEST_LINE = 1 << 26  # bytes, its end included; memory would not hold a line that has no end, as that of /dev/zero
 DEVICES, PROCESSES = pathlib.Path("/dev"), pathlib.Path("/proc")  # whose entries no file replaces
 GZIP = b"\x1f\x8b"  # the first bytes of every gzip file
+OFFICE = re.compile(rb"PK\x03\x04.{26}(?:mimetype|\[Content_Types\]|_rels/|docProps/|word/|META-INF/)", re.DOTALL)
 DAMAGED_ARCHIVE = (  # what zipfile, and NumPy above it, raise for a .zip or .npz file that was changed
     zipfile.BadZipFile,
     zlib.error,
@@ -229,6 +230,8 @@ def _unmarked_utf_16(line: bytes) -> str | None:
 
 def _remedy(line: bytes, number: int) -> str:
     """Return what to do about a line that is not UTF-8."""
+    if number == 1 and OFFICE.match(line):
+        return "It is a document of an office program, or an e-book: save it as text or HTML first."
     if number == 1 and (program := packer_of(line)):
         return f"It is compressed: unpack it first, for example with `{program} < FILE`."
     if number == 1 and line.startswith(GZIP):
@@ -238,7 +241,7 @@ def _remedy(line: bytes, number: int) -> str:
             return f"It is {encoding}: convert it first, for example with `iconv -f {encoding} -t UTF-8`."
     if b"\0" in line:
         return "It has bytes that are 0, as no text has: give a file of text."
-    return "Convert it first, for example with `iconv -f LATIN1 -t UTF-8`."
+    return "Convert it first, for example with `iconv -f WINDOWS-1252 -t UTF-8`."
 
 
 @contextlib.contextmanager

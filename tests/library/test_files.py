@@ -43,11 +43,13 @@ def test_bytes_that_are_not_utf_8_are_named_by_line_and_byte():
         ("für\n".encode("utf-16-le"), "UTF-16LE"),
         ("a line".encode("utf-16-be"), "UTF-16BE"),
         (b"\x7fELF\x02\x01\x00\x00\xf0", "no text"),
-        (b"caf\xe9", "LATIN1"),
+        (b"caf\xe9", "WINDOWS-1252"),
         (lzma.compress(b"a line"), "unxz"),
         (bz2.compress(b"a line"), "bunzip2"),
         (b"\x28\xb5\x2f\xfd\x04\x00", "unzstd"),
         (b"PK\x03\x04\x14\xff", "funzip"),
+        (b"PK\x03\x04\x14\xff" + 24 * b"\0" + b"[Content_Types].xml", "an office program"),  # .docx
+        (b"PK\x03\x04\x14\xff" + 24 * b"\0" + b"mimetypeapplication/epub", "an e-book"),
     ],
 )
 def test_the_likely_cause_is_named(content, cause):

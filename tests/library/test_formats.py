@@ -264,7 +264,6 @@ BAD = [
     ("xliff", "<xliff>\n<file>", 0, "line 2 is not XML: no element found"),
     ("xliff", "", 0, "line 1 is not XML: no element found"),
     ("xliff", "<html/>", 0, "is XML, but no XLIFF: its first element is <html>"),
-    ("xliff", '<?xml version="1.0" encoding="latin1"?><xliff/>', 0, "says that it is latin1: convert it to UTF-8"),
 ]
 
 

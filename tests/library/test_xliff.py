@@ -96,8 +96,8 @@ def test_a_unit_gets_a_target_if_it_may_be_translated_has_text_and_has_none_of_i
     assert through("xliff", UNIT.format(before), capitals).replace(review, "") == UNIT.format(after)
 
 
-@pytest.mark.parametrize("encoding", ["UTF-8", "utf-8", "US-ASCII"])
-def test_names_may_have_a_namespace_and_the_encoding_may_be_ascii(encoding):
+@pytest.mark.parametrize("encoding", ["UTF-8", "utf-8"])
+def test_names_may_have_a_namespace(encoding):
     file = f'\ufeff<?xml version="1.0" encoding="{encoding}"?><x:xliff version="2.0">{{}}</x:xliff>'
     unit = "<x:segment><x:source>a</x:source>{}</x:segment>"
     assert through("xliff", file.format(unit.format("")), capitals) == file.format(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html.parser import HTMLParser
 from typing import NamedTuple
 
-from keras_transformer.ground.files import read_whole_lines
+from keras_transformer.text.formats.encodings import META, XML, declared_text
 from keras_transformer.text.formats.parts import Field, Notation, Part, TranslatedError, unescaped
 from keras_transformer.text.passages import Passage, Token
 
@@ -120,10 +120,11 @@ class _Events(HTMLParser):
 def html_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
     """Yield the parts of an HTML file: a field for each block of text.
 
-    Code, scripts and what has translate="no" or the class notranslate stay as they are. When all parts are yielded,
-    raises TranslatedError if an element is not closed, with its line.
+    Code, scripts and what has translate="no" or the class notranslate stay as they are. Raises InputError if
+    the file is not in the encoding that it tells, and when all parts are yielded TranslatedError if an element is not
+    closed, with its line.
     """
-    text = "".join(read_whole_lines(stream, name))
+    text = declared_text(stream, name, META, XML)
     walk = _Walk()
     for event, raw in with_raw(text):
         if walk.is_unfinished(event, text):

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from keras_transformer.ground.errors import InputError
-from keras_transformer.ground.files import read_whole_lines
+from keras_transformer.text.formats.encodings import XML as DECLARATION
+from keras_transformer.text.formats.encodings import declared_text
 from keras_transformer.text.formats.parts import Field, Notation, Part, unescaped
 from keras_transformer.text.passages import Passage, Token
 
@@ -42,9 +43,9 @@ class Element(NamedTuple):
 def xliff_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
     """Yield the parts of an XLIFF file: a field in each unit that has no target yet and may be translated.
 
-    Raises InputError, with the line, if it is not XML, and if it is not XLIFF.
+    Raises InputError, with the line, if it is not XML, if it is not XLIFF, or not in the encoding that it tells.
     """
-    content = "".join(read_whole_lines(stream, name)).encode()
+    content = declared_text(stream, name, DECLARATION).encode()
     events = events_of(content, name)
     starts = [event.start for event in events] + [len(content)]
 
@@ -83,7 +84,7 @@ def xliff_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> It
 def events_of(content: bytes, name: str) -> list[Event]:
     """Return the events of an XML file, which are all of it. Raises InputError, with the line, if it is not XML."""
     events: list[Event] = []
-    parser = xml.parsers.expat.ParserCreate()
+    parser = xml.parsers.expat.ParserCreate("utf-8")
 
     if content.startswith(codecs.BOM_UTF8):
         events.append(Event("other", "", {}, 0))
@@ -91,12 +92,7 @@ def events_of(content: bytes, name: str) -> list[Event]:
     def note(kind: str, element: str = "", attributes: dict[str, str] | None = None) -> None:
         events.append(Event(kind, element.rpartition(":")[2], attributes or {}, parser.CurrentByteIndex))
 
-    def check_encoding(version: str, encoding: str | None, standalone: int) -> None:
-        note("other")
-        if (encoding or "utf-8").lower() not in ("utf-8", "us-ascii"):
-            raise InputError(f"{name} says that it is {encoding}: convert it to UTF-8, and its first line too.")
-
-    parser.XmlDeclHandler = check_encoding
+    parser.XmlDeclHandler = lambda *_: note("other")
     parser.StartElementHandler = lambda element, attributes: note("start", element, attributes)
     parser.EndElementHandler = lambda element: note("end", element)
     parser.CharacterDataHandler = lambda text: note("text")
