@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import functools
 import importlib.util
-import mmap
 import os
 import pathlib
 import threading
@@ -189,7 +188,7 @@ class SearchPool:
 
     def __init__(self, model: pathlib.Path, size: int):
         self._model, self._size = model, size
-        self._file = opened(model)  # which stays as it is even if another file takes its place
+        self._file = read_model(model)
         self._free = threading.BoundedSemaphore(size)
         self._lock = threading.Lock()  # of what follows
         self._idle: list[Search] = []  # the one that was used last is the last
@@ -267,13 +266,17 @@ def require_litert() -> None:
         )
 
 
-def opened(model: pathlib.Path) -> mmap.mmap:
-    """Open the file. Raises ConfigError if that is not possible, or if LiteRT is not installed."""
+def read_model(model: pathlib.Path) -> bytes:
+    """Return the file. Raises ConfigError if it cannot be read or is empty, or if LiteRT is not installed.
+
+    It is not mapped: whoever empties or overwrites a file that is mapped ends the process (SIGBUS).
+    """
     require_litert()
     try:
-        with model.open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:  # a file without content
+        if content := model.read_bytes():
+            return content
+        raise ValueError("It is empty.")
+    except (OSError, ValueError) as error:
         raise cannot_be_opened(model, error) from None
 
 

@@ -207,7 +207,7 @@ def test_a_sentence_that_does_not_end_within_its_room_is_searched_again_in_one_f
 def made(monkeypatch):
     """The signatures of the interpreters that pools make, in their order; they are no interpreters."""
     made = []
-    monkeypatch.setattr(lite, "opened", lambda model: b"a file")
+    monkeypatch.setattr(lite, "read_model", lambda model: b"a file")
     monkeypatch.setattr(lite, "one_signature", lambda file, signature: signature.encode())
     monkeypatch.setattr(lite, "runner_of", lambda model, content, signature: made.append(signature) or mock.Mock())
     return made

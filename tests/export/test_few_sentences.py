@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+import os
+import shutil
 
 import numpy as np
 import pytest
@@ -135,3 +137,14 @@ def test_each_text_is_searched_alone_and_has_its_columns_in_the_types_of_the_gra
     assert list(few.run(("score",), {"text": np.array([b"a"], object)})) == ["score"]
     with pytest.raises(UnicodeError):
         few.run(names, {"text": np.array([b"\xff"], object)})
+
+
+def test_a_file_that_is_emptied_while_it_is_served_changes_no_answer(few, tmp_path):
+    """The first sentence of another length is searched in a part of the file that was not yet read."""
+    folder = shutil.copytree(ROOT / "presets/multi30k_en_de/litert", tmp_path / "litert", copy_function=shutil.copy)
+    served = FewSentences(folder)
+    os.truncate(folder / "search.tflite", 0)
+    lines = ["a dog", "Two young men in blue shirts play football on a large green field near a river in the city."]
+    for line in lines:
+        inputs = {"text": np.array([line.encode()], object)}
+        assert served.run(("translation",), inputs) == few.run(("translation",), inputs)

@@ -17,7 +17,7 @@ from tests.support.processes import python
 @pytest.fixture
 def pool(monkeypatch):
     """A function from a number of threads to a pool, whose runners answer with what they are asked."""
-    monkeypatch.setattr(lite, "opened", lambda model: b"a file")
+    monkeypatch.setattr(lite, "read_model", lambda model: b"a file")
     monkeypatch.setattr(lite, "one_signature", lambda file, signature: signature.encode())
     monkeypatch.setattr(lite, "runner_of", lambda model, content, signature: lambda **asked: (signature, asked))
     return lambda size: lite.SearchPool("model", size)
@@ -50,14 +50,19 @@ def test_what_a_batch_raises_is_raised(pool, size):
         pool(size).map(translate, range(4))
 
 
-def test_a_file_is_read_as_it_was_when_it_was_opened(tmp_path, monkeypatch):
+def test_a_file_is_as_it_was_when_it_was_read(tmp_path, monkeypatch):
+    """Another one may take its place, and it may be overwritten or emptied where it is."""
     monkeypatch.setattr(lite, "require_litert", lambda: None)
     path = tmp_path / "search.tflite"
-    path.write_bytes(b"before")
-    content = lite.opened(path)
-    (tmp_path / "new").write_bytes(b"afterwards")
-    (tmp_path / "new").replace(path)
-    assert bytes(content) == b"before" and bytes(lite.opened(path)) == b"afterwards"
+    for content in (b"before", b"between" * 5000, b"afterwards"):
+        path.write_bytes(content)
+        read = lite.read_model(path)
+        os.truncate(path, 0)
+        assert read == content
+        path.write_bytes(b"overwritten")
+        (tmp_path / "new").write_bytes(b"another")
+        (tmp_path / "new").replace(path)
+        assert read == content
 
 
 @pytest.mark.parametrize("content", [None, b""])
@@ -67,13 +72,13 @@ def test_a_file_that_is_missing_or_empty_is_named(content, tmp_path, monkeypatch
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(ConfigError, match=r"search\.tflite cannot be opened: [^\n]+\. Export the run again\.$"):
-        lite.opened(path)
+        lite.read_model(path)
 
 
 def test_without_litert_no_file_is_opened(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", {"ai_edge_litert": None}.__getitem__)
     with pytest.raises(ConfigError, match=r"ai-edge-litert, which is not installed: pip install .*\[litert\]"):
-        lite.opened(tmp_path / "none")
+        lite.read_model(tmp_path / "none")
     monkeypatch.setattr(importlib.util, "find_spec", {"ai_edge_litert": "there"}.__getitem__)
     lite.require_litert()
 
