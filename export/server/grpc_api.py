@@ -121,6 +121,7 @@ def bound_server(dispatcher: Dispatcher, secrets: Secrets) -> tuple[grpc.aio.Ser
             ("grpc.max_send_message_length", -1),
             ("grpc.so_reuseport", 0),  # a second server on the same port must fail, not share it
             ("grpc.max_concurrent_streams", max(1, int(STREAMS * options.connections))),
+            ("grpc.max_allowed_incoming_connections", options.connections),  # of each place where it listens
             ("grpc.http2.bdp_probe", 0),  # it would let every stream send megabytes before its message is read
             # Only with its connection ends an answer that nobody reads: if the client does not even answer a ping,
             # soon; otherwise after a second deadline, which the requests of a connection have at its end.

@@ -9,7 +9,7 @@ import httptools
 from starlette.responses import Response
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from .options import ServerOptions
+from .options import REFUSED, ServerOptions
 
 HEADER_BYTES = 1 << 16
 PIPELINED = 100  # requests of a connection that wait for an earlier answer, at most
@@ -32,7 +32,8 @@ class HttpConnection(HttpToolsProtocol):
     - **Pipelined requests.** If more than PIPELINED of them wait, the connection ends.
     - **Unread answers.** The connection is aborted if its client reads nothing of its answer for `seconds`.
     - **The number of connections.** If there are more than `most`, the one that has been idle for longest between two
-      requests is closed. If none is idle, the new one gets 503, and no other one does.
+      requests is closed. If none is idle, the new one gets 503, and no other one does. If REFUSED of them wait for
+      their 503, the next one is closed without: each of them has a file descriptor.
 
     Two more things differ from uvicorn's connection:
 
@@ -57,13 +58,15 @@ class HttpConnection(HttpToolsProtocol):
         self._socket = transport
         if transport.get_extra_info("socket").family != socket.AF_UNIX:
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.is_ending = self._sends_body = False
+        self.is_ending = self._is_lost = self._sends_body = False
         super().connection_made(EndingTransport(transport, self))  # type: ignore[arg-type]  # it stands for a Transport
         self._headers_begun, self._is_in_headers, self._header_bytes = 0, False, 0
         self._reader_timer: asyncio.TimerHandle | None = None
         self._header_timer: asyncio.TimerHandle | None = self._wait_for_headers()
         if not self._has_room():
             self.app = NO_ROOM
+            if len(self.connections) > self.most + REFUSED:
+                self._socket.abort()
 
     def _has_room(self) -> bool:
         """Return whether this connection is one of `most` at most; close an idle one for that if need be."""
@@ -85,13 +88,17 @@ class HttpConnection(HttpToolsProtocol):
             if timer is not None:
                 timer.cancel()
         self._header_timer = self._reader_timer = None
+        self._is_lost = True
         super().connection_lost(error)
+        self._unset_keepalive_if_required()  # uvicorn does so only if there was no error: it would hold all this
 
     def end(self) -> None:
         """Close the connection; if the client is still sending a refused body, send the answer and drop the body first.
 
         The rest of the body has as many seconds as headers have. A second call closes at once.
         """
+        if self._is_lost:  # uvicorn closes it again; over TLS there is nothing left that could be asked
+            return
         if not self._sends_body or not self.cycle.response_complete or self.is_ending or self._socket.is_closing():
             self._close()
             return

@@ -11,6 +11,7 @@ from ..versions import ExportError
 
 BODIES_IN_FLIGHT, BODIES_PER_ANSWER = 32, 8
 MOST = {"workers": 1024, "body_bytes": 1 << 30, "connections": 1 << 20}  # gRPC has 31 bits for a number
+REFUSED = 32  # HTTP connections beside those that are served, which get 503, at most
 LONGEST_SECONDS = 86_400.0
 
 
@@ -34,7 +35,8 @@ class ServerOptions:
     header_seconds: seconds that a client may take to send the headers of an HTTP request, to send the rest of a refused
         body, and to read something of its answer; in gRPC, to answer a ping, which comes as often.
     idle_seconds: seconds that an HTTP connection stays open between two requests. Proxies keep theirs for 60.
-    connections: HTTP connections at the same time; an idle one makes room for a new one.
+    connections: HTTP connections at the same time, of which an idle one makes room for a new one; as many of gRPC, and
+        as many calls. Fewer if there are not enough file descriptors.
     drain_seconds: seconds after SIGTERM in which requests in flight are answered.
     poll_seconds: seconds between two searches of the folder for a new version, and of the files of TLS and keys.
     models_poll_seconds: seconds between two looks at the file of models.

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import logging
 import os
 import signal
@@ -24,7 +25,7 @@ from .models import Models
 from .options import ServerOptions, in_url
 from .rest_api import rest_application
 from .secrets import Secrets
-from .sockets import BACKLOG, open_path, open_port, removed_at_the_end
+from .sockets import BACKLOG, Listener, connections_possible, open_path, open_port, removed_at_the_end
 
 logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # it would log each request that is not HTTP
 
@@ -95,11 +96,13 @@ async def run_server(
     within `drain_seconds`. Raises ExportError if a certificate or keys cannot be used, or a port cannot be opened.
     """
     secrets = Secrets(options)
+    options = dataclasses.replace(options, connections=connections_possible(options.connections))
     dispatcher, listeners = Dispatcher(models, options), []
     try:
         listeners.append(open_port(options.host, options.port))
         if options.unix_socket is not None:
             listeners.append(open_path(options.unix_socket))
+        listeners = [Listener.of(listener, options.connections) for listener in listeners]
         rpc, grpc_port = bound_server(dispatcher, secrets)
     except (OSError, ExportError) as error:
         for listener in listeners:

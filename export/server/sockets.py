@@ -1,16 +1,24 @@
 """The sockets at which a server listens: ports, and paths of Unix sockets."""
 
 import contextlib
+import logging
+import math
 import os
 import pathlib
 import socket
 import stat
 from collections.abc import Iterator
+from typing import Any
 
 from ..versions import ExportError
+from .options import REFUSED
 
 BACKLOG = 2048
+OTHER_FILES = 128  # that a server needs beside its connections: of models, sockets, threads
+LAST_FILES = 64  # of these, for what is opened while it serves
 MODE = 0o660  # whoever may write to a Unix socket may connect: its owner and its group
+
+log = logging.getLogger("export.server")
 
 
 def open_port(host: str, port: int) -> socket.socket:
@@ -27,6 +35,71 @@ def check_ports(host: str, *ports: int) -> None:
     """Raises ExportError if one of the ports cannot be opened now. None stays open: nothing answers there yet."""
     for port in ports:
         open_port(host, port).close()
+
+
+def files_of(connections: int) -> int:
+    """Return how many files a server needs with so many connections of each protocol."""
+    return 2 * connections + REFUSED + OTHER_FILES
+
+
+def limit_of_files() -> float:
+    """Return how many files this process may have open: those of Windows are not numbered so."""
+    try:
+        import resource
+    except ImportError:
+        return math.inf
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return math.inf if limit == resource.RLIM_INFINITY else limit
+
+
+def connections_possible(wanted: int) -> int:
+    """Return how many connections HTTP and gRPC may have each: `wanted`, or as many as there are descriptors for.
+
+    The limit of descriptors is raised as far as this process may. Fewer connections than wanted are logged.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return wanted
+    needed, limits = files_of(wanted), resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = (math.inf if limit == resource.RLIM_INFINITY else limit for limit in limits)
+    if soft < needed:
+        soft = min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (int(soft), limits[1]))
+    possible = int(max(1, min(wanted, (soft - REFUSED - OTHER_FILES) // 2)))
+    if possible < wanted:
+        log.warning(
+            "%d connections of HTTP and as many of gRPC are taken, not %d: the limit is %d files (ulimit -n)",
+            possible,
+            wanted,
+            int(soft),
+        )
+    return possible
+
+
+class Listener(socket.socket):
+    """A listening socket that closes what it accepts if all files but LAST_FILES are open.
+
+    For a connection counts only from the end of its handshake on, and so many may begin one.
+    """
+
+    files = math.inf
+
+    @classmethod
+    def of(cls, listener: socket.socket, connections: int) -> "Listener":
+        """Return a socket in place of another one, of a server of so many connections of each protocol."""
+        result = cls(listener.family, listener.type, listener.proto, listener.detach())
+        result.files = min(limit_of_files(), result.fileno() + files_of(connections))
+        return result
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        connection, address = super().accept()
+        if (
+            connection.fileno() >= self.files - LAST_FILES and os.name == "posix"
+        ):  # the system gives the lowest number that is free
+            connection.close()
+            raise ConnectionAbortedError  # as if the client had left, after which asyncio goes on
+        return connection, address
 
 
 def open_path(path: pathlib.Path) -> socket.socket:
