@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from keras_transformer.ground.errors import InputError
@@ -11,9 +11,11 @@ from keras_transformer.pieces.languages import check_code
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.fitting import fitting
 from keras_transformer.text.marks import taken_apart
-from keras_transformer.text.messages import pieces_of
+from keras_transformer.text.messages import is_sentence, parts_of_line, pieces_of, written
 from keras_transformer.text.passages import Passage, Token
 from keras_transformer.text.sentences import Span, require_sentencex, sentences_of
+
+NUMBER = "#"  # in a branch of an ICU message
 
 
 class Sentence(NamedTuple):
@@ -89,6 +91,8 @@ class DocumentTranslator:
                 translation = next(translations)
                 text, places = taken_apart(translation.text) if self.reads_marks else (translation.text, {})
                 translation, text = translation._replace(text=text), on_one_line(text, line.text)
+                if is_branch(passage.text, start) and text.count(NUMBER) != line.text.count(NUMBER):
+                    text = line.text
                 between = passage.raw[reached : line.raw_start]
                 target = passage.rendered(line, text, places)
                 parts += [between, target]
@@ -100,7 +104,7 @@ class DocumentTranslator:
 
     def spans(self, passage: Passage) -> list[Span]:
         """Return where the sentences of a passage are, those that are too long in parts."""
-        spans = sentences_of(passage.text, self.language)
+        spans = [part for span in sentences_of(passage.text, self.language) for part in branches(passage, span)]
         are_too_long = self.are_too_long
         if are_too_long is None or not spans:
             return spans
@@ -110,6 +114,27 @@ class DocumentTranslator:
             return [is_long and not pieces_of(line) for line, is_long in zip(lines, are_too_long(lines), strict=True)]
 
         return fitting(passage.text, spans, parts_too_long)
+
+
+def branches(passage: Passage, span: Span) -> Iterator[Span]:
+    """Yield a sentence, or the texts of its ICU message if it has marks: these then stay where they are in the message.
+
+    What has no letter is no text.
+    """
+    start, end = span
+    parts = parts_of_line(passage.text[start:end]) if passage.has_marks(start, end) else ()
+    if len(parts) < 2:
+        yield span
+        return
+    for piece in written(parts):
+        if is_sentence(piece) and any(map(str.isalpha, piece)):
+            yield start, start + len(piece)
+        start += len(piece)
+
+
+def is_branch(text: str, start: int) -> bool:
+    """Return whether text[start:] begins with the text of a branch of an ICU message."""
+    return text[max(start - 2, 0) : start].rstrip().endswith("{")
 
 
 def on_one_line(translation: str, line: str) -> str:

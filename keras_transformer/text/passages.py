@@ -82,6 +82,10 @@ class Passage:
         """Where text[:place] ends in `raw`: before the marks after it."""
         return self._ends[place - 1] if place else 0
 
+    def has_marks(self, start: int, end: int) -> bool:
+        """Return whether something stands inside text[start:end] that is neither text nor white space."""
+        return any(is_inside(mark, start, end) and mark.raw.strip() for mark in self._marks)
+
     def line(self, start: int, end: int, with_pairs: bool = False) -> Line:
         """Return the sentence text[start:end]: what stands at its ends is not part of it.
 

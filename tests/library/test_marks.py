@@ -217,6 +217,43 @@ def test_pairs_that_must_not_change_their_order_nest_as_before(alignment):
     ElementTree.fromstring(result)
 
 
+MESSAGE = (
+    'A {VAR, plural, =0 {no <g id="1">dogs</g> here} one {one dog} '
+    'other {<x id="INTERPOLATION"/> dogs<x id="LINE_BREAK"/> {SEX, select, male {his} other {<x id="B"/>}}}} ball'
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(ALIGNMENTS | st.none())
+def test_marks_in_an_icu_message_stay_in_their_branch_whatever_the_alignment(alignment):
+    result = translated(XLIFF.format(MESSAGE), xliff_parts, alignment=lambda line: alignment or [])
+    target = re.search("<target.*?>(.*)</target>", result, re.DOTALL)[1]
+    branches = re.split(r"\{VAR, plural, =0 \{|\} one \{|\} other \{|\{SEX, select, male \{|\}+", target)
+    assert [re.findall("<.*?>", branch) for branch in branches] == [
+        [],
+        ['<g id="1">', "</g>"],
+        [],
+        ['<x id="INTERPOLATION"/>', '<x id="LINE_BREAK"/>'],
+        [],
+        ['<x id="B"/>'],
+        [],
+    ]
+    assert (
+        re.sub("<.*?>", "", target).split()
+        == re.sub(
+            "<.*?>",
+            "",
+            "A {VAR, plural, =0 {HERE DOGS NO} one {DOG ONE} other { DOGS {SEX, select, male {HIS} other {}}}} BALL",
+        ).split()
+    )
+
+
+def test_a_branch_that_would_lose_its_number_stays():
+    message = '{N, plural, one {# <g id="1">dog</g> runs} other {# dogs}}'
+    result = translated(XLIFF.format(message), xliff_parts, lambda line: line.upper().replace("# <", "<").strip("# "))
+    assert "one {# <g" in result.partition("<target")[2] and result.partition("<target")[2].count("#") == 2
+
+
 def test_the_words_of_a_karaoke_stay_between_its_times_and_speakers_apart():
     cue = "<00:00:00.500>The <00:00:01.000>man <00:00:01.500>ran"
     assert translated(FILES["vtt"].format(cue), vtt_parts) == FILES["vtt"].format(
