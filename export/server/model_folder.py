@@ -78,6 +78,7 @@ class ModelFolder:
         self._failures: dict[pathlib.Path, Failure] = {}
         self._closing: set[asyncio.Task] = set()
         self._refreshing, self._is_closed = asyncio.Lock(), False
+        self.serves_what_it_is_told = False  # since the last look; else it serves what was served before, or nothing
         self.configure(model)
 
     @classmethod
@@ -109,8 +110,8 @@ class ModelFolder:
     @property
     def reasons(self) -> list[str]:
         """Why versions could not be loaded."""
-        reasons = [status.error for status in self.status.values() if status.error]
-        return reasons + [failure.message for failure in self._failures.values() if not failure.fingerprint]
+        failures = [failure.message for path, failure in self._failures.items() if path.parent == self.path]
+        return list(dict.fromkeys([*(status.error for status in self.status.values() if status.error), *failures]))
 
     @property
     def versions(self) -> list[Version]:
@@ -212,6 +213,7 @@ class ModelFolder:
             served = self._kept_or_loaded(path, current)
             if served is not None:
                 best[path] = served
+        self.serves_what_it_is_told = bool(best)
         return best or current
 
     def _kept_or_loaded(self, path: pathlib.Path, current: dict[pathlib.Path, Served]) -> Served | None:

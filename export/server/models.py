@@ -26,6 +26,7 @@ class Models:
         self._folders = {folder.name: folder for folder in folders}
         self.file = file
         self._in_file: list[Model] = []
+        self._failed: list[Model] | None = None  # what the last reload could not serve
         self._reloading = asyncio.Lock()
         self._reloads: set[asyncio.Task] = set()
         self._group: asyncio.TaskGroup | None = None
@@ -107,7 +108,7 @@ class Models:
             await asyncio.sleep(seconds)
             try:
                 in_file, reason = await asyncio.to_thread(read_models, file), ""
-                if in_file != self._in_file:
+                if in_file != self._in_file or in_file == self._failed:
                     self._in_file = in_file
                     await self.reload(in_file)
             except Exception as error:
@@ -119,8 +120,10 @@ class Models:
     async def reload(self, models: list[Model]) -> None:
         """Serve these models, and no others, from now on; those that are served already go on without a break.
 
-        A caller that is cancelled does not end it. Raises RequestError if a new model has no version that can be loaded
-        or if a label means a version that is not served; both are looked for from then on.
+        All are loaded before one is dropped. A caller that is cancelled does not end it. Raises RequestError, with the
+        reason, if a model has no version that can be loaded where it shall be; then what was served is served on, with
+        the models that could be loaded, and the others are looked for. Also if a label means a version that is not
+        served, which is looked for.
         """
         reload = asyncio.create_task(self._reload(models))
         self._reloads.add(reload)
@@ -129,34 +132,37 @@ class Models:
 
     async def _reload(self, models: list[Model]) -> None:
         async with self._reloading:
-            old = self._folders
-            self._folders = {model.name: old.get(model.name) or ModelFolder(model) for model in models}
-            for name in old.keys() - self._folders.keys():
-                log.warning("the model %s is no longer served", name)
-                await old[name].close()
+            old, self._failed = self._folders, models
+            new = {model.name: old.get(model.name) or ModelFolder(model) for model in models}
+            self._folders = new | {name: folder for name, folder in old.items() if name not in new}
             missing = []
             for model in models:
-                folder = self._folders[model.name]
-                reason = await self._load(folder, model)
+                reason = await self._load(new[model.name], model)
                 if self._group is not None and model.name not in old:
-                    self._group.create_task(folder.watch(self._seconds))
-                if not folder.versions:
+                    self._group.create_task(new[model.name].watch(self._seconds))
+                if reason:
                     missing.append(f"{{name: {model.name} due to error: {reason}}}")
             if missing:
                 message = f"{len(missing)} model(s) did not become available: {{{', '.join(missing)}}}"
                 raise RequestError(Code.UNKNOWN, message)
+            self._folders, self._failed = new, None
+            for name in old.keys() - new.keys():
+                log.warning("the model %s is no longer served", name)
+                await old[name].close()
             for model in models:
                 if reason := self._why_label_fails(model):
                     raise RequestError(Code.FAILED_PRECONDITION, reason)
 
     async def _load(self, folder: ModelFolder, model: Model) -> str:
-        """Let a folder serve what it is told. Returns why it might serve nothing."""
+        """Let a folder serve what it is told. Returns why it does not, "" if it does."""
         folder.configure(model)
         try:
             await folder.refresh()
         except OSError as error:  # the folder does not exist, for example
             return first_line_of(error)
-        return "; ".join(folder.reasons)
+        if folder.serves_what_it_is_told:
+            return ""
+        return "; ".join(folder.reasons) or f"{model.path} has no version."
 
     def _why_label_fails(self, model: Model) -> str:
         """Return which label means a version that is not served, in TensorFlow Serving's words; "" if none does."""
