@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_transformer.ground.tokens import BOS, PAD, UNK
-from keras_transformer.pieces.normalization import BLANK
+from keras_transformer.pieces.normalization import BLANK, LETTERLESS
 from keras_transformer.pieces.prefixes import GUARD
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.text.numbers import APART
@@ -146,6 +146,11 @@ def written(tokens):
 def is_blank(texts):
     """Return which texts have nothing but white space: string (N,) -> bool (N,)."""
     return tf.strings.regex_full_match(texts, BLANK)
+
+
+def is_letterless(texts):
+    """Return which texts have no letter, but are not blank: string (N,) -> bool (N,)."""
+    return tf.strings.regex_full_match(texts, LETTERLESS) & ~is_blank(texts)
 
 
 def texts_of(required, decode: Callable):

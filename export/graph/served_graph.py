@@ -33,6 +33,7 @@ from .phrases import (
     LineRules,
     check_not_forbidden,
     is_blank,
+    is_letterless,
     loss_allowed,
     texts_of,
     with_phrases_of_source,
@@ -113,13 +114,14 @@ class ServedGraph(tf.Module):
         }
 
     def translate_best(self, text) -> dict:
-        """Translate a batch of lines; a blank line has an empty translation with score 0.
+        """Translate a batch of lines; a blank line has an empty translation with score 0, one without a letter itself.
 
         The graph fails if a line has no translation, since its logits are NaN or infinite.
         Shapes: text string (B,) -> {"translation": string (B,), "score": float32 (B,), "is_cut": bool (B,),
         "truncated": bool (B,)}, and with a calibration "confidence": float32 (B,).
         """
-        ids, truncated = self.encode(text, self.max_source_tokens)
+        is_kept = is_letterless(text) & bool(self.options.keep_letterless)
+        ids, truncated = self.encode(tf.where(is_kept, "", text), self.max_source_tokens)
 
         def run(indices) -> dict:
             source_ids = padded(tf.gather(ids, indices))
@@ -138,6 +140,7 @@ class ServedGraph(tf.Module):
 
         empty = {"translation": "", "score": 0.0, "is_cut": False, **self._confidences.of_blank_line}
         nothing = {name: tf.fill(tf.shape(text), value) for name, value in empty.items()}
+        nothing["translation"] = tf.where(is_kept, text, "")
         return in_slices(lengths_of(ids), run, nothing) | {"truncated": truncated}
 
     def translate(self, text, **inputs) -> dict:
@@ -156,9 +159,10 @@ class ServedGraph(tf.Module):
 
         Columns beyond `n_best`, or beyond what the search found, have empty strings and the score NEVER.
         """
-        ids, truncated = self.encode(text, self.max_source_tokens)
         lines, decode = tf.size(text), self.tokenizer.decode
         rules, is_cut = self.rules_of_lines(inputs, text, self.max_source_tokens)
+        is_kept = is_letterless(text) & (rules.rules.pop("keep_letterless") > 0)
+        ids, truncated = self.encode(tf.where(is_kept, "", text), self.max_source_tokens)
         truncated |= is_cut
 
         forbidden = read_forbidden(of_each_line(FORBIDDEN.name, inputs[FORBIDDEN.name], lines))
@@ -181,6 +185,9 @@ class ServedGraph(tf.Module):
 
         empty = EMPTY | self._confidences.of_nothing
         nothing = {name: tf.fill([lines, self.options.beam_size], value) for name, value in empty.items()}
+        is_first = tf.one_hot(0, self.options.beam_size, True, False, dtype=tf.bool) & is_kept[:, tf.newaxis]  # (B, K)
+        nothing["translations"] = tf.where(is_first, text[:, tf.newaxis], "")
+        nothing |= {name: tf.where(is_first, 0.0, nothing[name]) for name in ("scores", "log_probabilities")}
         return in_slices(lengths_of(ids), run, nothing) | {"truncated": truncated}
 
     def rules_of_lines(self, inputs: dict, text, most: int):
@@ -203,6 +210,7 @@ class ServedGraph(tf.Module):
         with tf.control_dependencies([tf.debugging.Assert(lines <= EXPLAINED_LINES, [message, lines])]):
             ids, truncated = self.encode(text, min(EXPLAINED_TOKENS, self.max_source_tokens))
         rules, is_cut = self.rules_of_lines(inputs, text, EXPLAINED_TOKENS)
+        del rules.rules["keep_letterless"]
         rules.rules["limits"] = tf.minimum(rules.rules["limits"], EXPLAINED_TOKENS)
         truncated |= is_cut
 

@@ -18,7 +18,7 @@ from keras_transformer.text.forbidden import forbidden_phrases
 from keras_transformer.text.glossary import FLAGS, Glossary
 from keras_transformer.text.placing import alignment_of
 from keras_transformer.text.required import FROM_SOURCE
-from keras_transformer.text.road import SPANS, Ask, Candidates, Engine, phrases_of, translate_sentences
+from keras_transformer.text.road import KEEP_LETTERLESS, SPANS, Ask, Candidates, Engine, phrases_of, translate_sentences
 from keras_transformer.text.spans import KINDS, Protection, kinds_of
 
 from ..graph.request import FORBIDDEN, REQUIRED, TEXT, Input
@@ -137,6 +137,7 @@ def run_protected(
     of_graph = {name: values for name, values in inputs.items() if name not in [each.name for each in INPUTS]}
     wanted = tuple(dict.fromkeys([*(name for name in outputs if name not in OF_PHRASES), *READ_FROM]))
     engine = RequestEngine(lambda text: compute(wanted, of_graph | text), traits)
+    engine.options = {KEEP_LETTERLESS: min(inputs.get(KEEP_LETTERLESS, [1]))}  # if a line does not, the graph does
     lines = [text.decode(*AS_IT_IS) for text in inputs["text"]]
     try:
         asks = [ask_of(*values) for values in of_rows(inputs, (REQUIRED, *INPUTS, FORBIDDEN))]

@@ -31,8 +31,10 @@ JOINERS = "\u200c\u200d"  # zero-width: non-joiner and joiner, which Persian, In
 STYLES = "\ufe0e\ufe0f"  # selectors of the variant of a character that is black and white, or an emoji
 VARIANTS = "\u180b-\u180d\u180f\ufe00-\ufe0d"  # of the variant of a Mongolian or Chinese letter, or of a sign
 SELECTORS = f"{VARIANTS}{STYLES}\U000e0020-\U000e007f\U000e0100-\U000e01ef"  # also tags of flags, rare Chinese variants
+LETTERLESS = r"(?s)\PL*"  # for RE2: what `has_letter` denies
 BLANK = f"[\0\u115f\u1160{SPACES}{INVISIBLE}{JOINERS}{SELECTORS}]*"  # for re and for RE2
 _BLANK = re.compile(BLANK)
+HALF = re.compile("[\ud800-\udfff]")  # what is no text is refused elsewhere
 
 MARKS = "\u0300-\u036f"  # above and below Latin, Greek and Cyrillic letters
 ARABIC_LETTERS = "\u0622-\u0626\u06c0\u06c2\u06d3"  # with a hamza or madda, which NFD takes off
@@ -42,6 +44,11 @@ ARABIC_VOWELS = "\u064b-\u0652\u0670"
 def is_blank(text: str) -> bool:
     """Whether a text has nothing to translate: only spaces, controls and invisible characters, or nothing."""
     return _BLANK.fullmatch(text) is not None
+
+
+def has_letter(text: str) -> bool:
+    """Whether a text has a letter of any script; digits, signs and emoji are none, but halves of a character are."""
+    return any(map(str.isalpha, text)) or HALF.search(text) is not None
 
 
 def lower_case(text: str) -> str:

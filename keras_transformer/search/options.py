@@ -158,6 +158,17 @@ class SearchOptions:
         rule="require_numbers",
         reads_text=True,
     )
+    keep_letterless: int = row(
+        1,
+        0,
+        1,
+        "1: a line without a letter of any script, such as 12345 or an emoji, comes back as it is; 0: it is "
+        "translated, as by a model that reads numbers in digits.",
+        OUTPUT,
+        rule="keep_letterless",
+        in_run=True,
+        reads_text=True,
+    )
     no_repeat_ngram_size: int = row(  # Paulus et al. 2018
         0,
         0,
@@ -263,7 +274,7 @@ def check_options(options: Any) -> None:
 def check_reads_no_text(options: SearchOptions, what: str) -> None:
     """Raises ConfigError for an option that reads text, in a search of `what`, which gets none."""
     for option in OPTIONS.values():
-        if option.reads_text and (value := getattr(options, option.name)) != option.default:
+        if option.reads_text and not option.in_run and (value := getattr(options, option.name)) != option.default:
             raise ConfigError(f"{option.name} is {value}, which {what} does not know: leave it out.")
 
 

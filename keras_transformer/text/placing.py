@@ -59,9 +59,9 @@ class Source:
         return [number for number, word in enumerate(self.words) if word[0] < end and start < word[1]]
 
     @property
-    def has_text(self) -> bool:
-        """Whether there is a letter or digit outside the spans, so that there is something to translate."""
-        return bool(LETTER.search(replaced(self.text, self.spans, lambda span: " ")))
+    def outside(self) -> str:
+        """The text with a space for each span."""
+        return replaced(self.text, self.spans, lambda span: " ")
 
 
 def replaced(text: str, spans: Sequence[Span], of_span: Callable[[Span], str]) -> str:

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 
+from keras_transformer.pieces.normalization import has_letter, is_blank
 from keras_transformer.pieces.scripts import UNSPACED_CHARACTER
 from keras_transformer.text.placeholders import SYMBOL, symbol_of
 from keras_transformer.text.placing import LETTER, Alignment, Source, is_through, placed, replaced, text_of
@@ -21,12 +22,21 @@ class ProtectedLine:
     tags: tuple[Span, ...]
     tree: tuple[Tag, ...]
     symbols: tuple[str, ...] = ()  # what placeholder n + 1 of the source stands for
+    keeps_letterless: bool = True
 
     @classmethod
-    def of(cls, line: str, protection: Protection, placeholders: int = 0, hides_terms: bool = False) -> "ProtectedLine":
+    def of(
+        cls,
+        line: str,
+        protection: Protection,
+        placeholders: int = 0,
+        hides_terms: bool = False,
+        keeps_letterless: bool = True,
+    ) -> "ProtectedLine":
         """Return a line with its spans, the first of which become the `placeholders` that a model knows.
 
-        hides_terms: whether terms become placeholders too.
+        hides_terms: whether terms become placeholders too. keeps_letterless: whether a line without a letter outside of
+        spans is not translated; else one without letter and digit is not, if it has spans.
         """
         spans = protection.spans(line)
         if placeholders:  # a text may have signs like ours
@@ -39,7 +49,7 @@ class ProtectedLine:
         symbols: tuple[str, ...] = ()
         if placeholders:
             source, symbols, tree = with_placeholders(source, tree, placeholders, hides_terms)
-        return cls(line, tuple(spans), source, tags, tree, symbols)
+        return cls(line, tuple(spans), source, tags, tree, symbols, keeps_letterless)
 
     @property
     def has_spans(self) -> bool:
@@ -48,12 +58,14 @@ class ProtectedLine:
     @functools.cached_property
     def is_searched(self) -> bool:
         """Whether there is something to translate."""
-        return not self.spans or self.source.has_text
+        if self.keeps_letterless:
+            return has_letter(self.source.outside) or is_blank(self.line)
+        return not self.spans or LETTER.search(self.source.outside) is not None
 
     @property
     def searched(self) -> str:
-        """What is searched for: the source, "" if nothing in it is to be translated."""
-        return self.line if not self.spans else self.source.text if self.is_searched else ""
+        """What is searched for: the source; "" if nothing in it is to be translated."""
+        return self.source.text if self.is_searched else ""
 
     def untranslated(self) -> str:
         """Return a line in which nothing is to be translated, with its spans."""
@@ -69,10 +81,10 @@ class ProtectedLine:
 
         alignment: None for a translation that needs none. required: as for `restored`.
         """
-        if not self.spans:
-            return translation, ()
         if not self.is_searched:
             return self.untranslated(), ()
+        if not self.spans:
+            return translation, ()
         return (
             (self.with_targets(translation), ())
             if alignment is None

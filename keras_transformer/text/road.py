@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.pieces.batching import list_of_lines
-from keras_transformer.pieces.normalization import is_blank
+from keras_transformer.pieces.normalization import has_letter, is_blank
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import Document, DocumentTranslator
 from keras_transformer.text.messages import is_sentence, joined, pieces_of
@@ -29,6 +29,7 @@ log = logging.getLogger("keras_transformer")
 PREFIX, REQUIRED, FORBIDDEN = "target_prefix", "required", "forbidden"
 PROTECT, KEEP, GLOSSARY = "protect", "keep", "glossary"
 FORBIDDEN_FLAGS = "flags of forbidden"
+KEEP_LETTERLESS = "keep_letterless"  # an option of a search
 MOST_NAMED = 3  # in a refusal
 SPANS = frozenset({PROTECT, KEEP, GLOSSARY})  # what the road itself does: every engine takes them
 
@@ -105,11 +106,20 @@ class Engine(abc.ABC):
     beam_size = 1
     options: Any = None  # SearchOptions, or values by name
 
+    def option(self, name: str, default: int) -> int:
+        """Return an option that its search has for every line, or its default."""
+        of = self.options.get if isinstance(self.options, Mapping) else functools.partial(getattr, self.options)
+        return of(name, default)
+
     @property
     def from_source(self) -> frozenset[str]:
         """The options of FROM_SOURCE that its search has for every line."""
-        of = self.options.get if isinstance(self.options, Mapping) else functools.partial(getattr, self.options)
-        return frozenset(name for name in FROM_SOURCE if of(name, 0))
+        return frozenset(name for name in FROM_SOURCE if self.option(name, 0))
+
+    @property
+    def keeps_letterless(self) -> bool:
+        """Whether a line without a letter comes back as it is."""
+        return bool(self.option(KEEP_LETTERLESS, 1))
 
     @abc.abstractmethod
     def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
@@ -277,7 +287,8 @@ def translate_sentences(
 
     first_line: the number of the first one in warnings, which the best translations cause; None: of no line.
 
-    Lines without spans are translated as they are. The engine gets the lines without tags, with placeholders as far as
+    Lines without spans are translated as they are, and those without a letter are kept, unless the engine's option
+    KEEP_LETTERLESS is 0. The engine gets the lines without tags, with placeholders as far as
     its model knows them, and "" for a line in which nothing is to be translated. Raises ConfigError for what is not
     among its abilities, and InputError if a phrase must come and must not.
     """
@@ -294,11 +305,14 @@ def translate_sentences(
         check_not_forbidden(ask.required, ask.protection.forbidden)
     refuse_beyond(engine, asked)
     are_hidden = bool(asked & SPANS) or any(OPENING in line for line in lines)
-    if not asked and not are_hidden:
+    keeps = engine.keeps_letterless
+    is_any_kept = keeps and not all(has_letter(line) or is_blank(line) for line in lines)
+    if not asked and not are_hidden and not is_any_kept:
         return engine.search(list(lines), asks, first_line or 1)
     placeholders, hides_terms = (engine.placeholders, not engine.aligns) if are_hidden else (0, False)  # may take time
     hidden = [
-        ProtectedLine.of(line, ask.protection, placeholders, hides_terms) for line, ask in zip(lines, asks, strict=True)
+        ProtectedLine.of(line, ask.protection, placeholders, hides_terms, keeps)
+        for line, ask in zip(lines, asks, strict=True)
     ]
     texts = [of_line.searched for of_line in hidden]
     asks = [ask.of_source(text) for ask, text in zip(asks, texts, strict=True)]

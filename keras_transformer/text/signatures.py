@@ -57,6 +57,9 @@ class SignatureEngine(Engine):
 
         return placeholders_known(pieces_of) if self.tells(TOKENIZE, "pieces") else 0
 
+    def option(self, name: str, default: int) -> int:
+        return self.options.get(name, self.defaults(CANDIDATES).get(name, default))
+
     @property
     def beam_size(self) -> int:  # type: ignore[override]
         return self.options.get("beam_size", self.defaults(CANDIDATES).get("beam_size", 1))

@@ -182,6 +182,10 @@ class Translator(Engine):
         if self.calibration is not None:  # of the rounded weights it holds as well
             self.calibration._replace(weights=sha256_of(saved.weights)).save(saved.calibration)
 
+    @property
+    def keeps_letterless(self) -> bool:
+        return super().keeps_letterless and not self.trees_only  # a tree has digits too
+
     def are_too_long(self, lines: list[str]) -> list[bool]:
         """Return of each line whether it has more tokens than the model takes, or than it was trained on."""
         return are_longer(self.tokenizer, lines, min(self.max_source_tokens, self.trained_tokens or LONGEST_SOURCE))

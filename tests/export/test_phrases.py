@@ -14,6 +14,7 @@ from export.graph.phrases import (
     capitalised,
     check_not_forbidden,
     is_first,
+    is_letterless,
     loss_allowed,
     texts_of,
     with_phrases_of_source,
@@ -22,6 +23,7 @@ from export.graph.served_graph import ServedGraph
 from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
 from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
+from keras_transformer.pieces.normalization import has_letter, is_blank
 from keras_transformer.pieces.prefixes import NO_ENDING
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.search.options import OPTIONS, SearchOptions
@@ -32,7 +34,7 @@ from keras_transformer.translation.translator import Translator
 from tests.support.exports import asker
 from tests.support.marian import pair_tokenizer
 from tests.support.runs import SENTENCES
-from tests.support.text_rules import NUMBERS, REQUIRED
+from tests.support.text_rules import LETTERLESS, NUMBERS, REQUIRED
 
 
 def tokenizer_with_signs():
@@ -120,8 +122,15 @@ def test_a_graph_reads_phrases_as_python_does(pair, kind):
 
 
 def test_a_graph_and_python_read_the_same_options_from_a_source():
-    reading = [option.name for option in OPTIONS.values() if option.reads_text]
+    reading = [option.name for option in OPTIONS.values() if option.reads_text and not option.in_run]
     assert list(FROM_SOURCE) == list(required.FROM_SOURCE) == reading
+
+
+def test_a_graph_keeps_the_lines_without_a_letter_that_python_keeps():
+    texts, are_kept = zip(*LETTERLESS, strict=True)
+    assert is_letterless(tf.constant(texts)).numpy().tolist() == list(are_kept)
+    assert [not has_letter(text) and not is_blank(text) for text in texts] == list(are_kept)
+    assert not is_letterless(tf.constant([b"\xff"])).numpy()[0] and has_letter("\udcff")  # what is no text is refused
 
 
 def test_a_graph_adds_the_numbers_of_a_text_that_python_finds():

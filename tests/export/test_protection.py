@@ -123,6 +123,20 @@ def test_what_has_no_place_is_named():
     assert list(answer) == [UNPLACED] and firsts(answer[UNPLACED]) == ["{x}\n{y}"]
 
 
+@pytest.mark.parametrize("keeps, asked", [(None, b""), ([1], b""), ([0], b"7"), ([1, 0], b"7")])
+def test_a_line_without_a_letter_is_left_to_the_graph_if_a_request_reads_one(keeps, asked):
+    inputs = {"text": np.array([b"a", b"7"], object)} | {each.name: np.array([b""], object) for each in INPUTS}
+    inputs |= {} if keeps is None else {"keep_letterless": np.array(keeps, np.int32)}
+    given = []
+
+    def compute(names, inputs):
+        given.extend(inputs["text"])
+        return capitals(names, {"text": inputs["text"]})
+
+    answer = run_protected(compute, ("translations",), inputs, NONE)
+    assert given == [b"a", asked] and firsts(answer["translations"]) == ["A", "7"]
+
+
 def test_a_line_that_is_no_text_is_left_to_the_graph():
     with pytest.raises(UnicodeDecodeError):  # of this graph, which gets it as it is
         run_protected(

@@ -1,5 +1,7 @@
 """The served graph: what a request may ask, and the answer."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -53,6 +55,26 @@ def assert_same_answers(found, expected):
             np.testing.assert_allclose(values, expected[name], atol=1e-4)
         elif name != "piece_log_probabilities":  # decimals, which rounding may change
             assert values.tolist() == expected[name].tolist(), name
+
+
+@pytest.mark.slow
+def test_a_line_without_a_letter_comes_back_as_it_is_unless_the_model_or_the_request_reads_it(pair, ask):
+    lines = ["12345", SENTENCES[0], "\U0001f600", ""]
+    kept, best = ask("translate", lines, n_best=[2]), ask("serving_default", lines)
+    assert kept["translations"][[0, 2, 3]].tolist() == [
+        [b"12345", *[b""] * 3],
+        [lines[2].encode(), *[b""] * 3],
+        [b""] * 4,
+    ]
+    assert kept["scores"][[0, 2], 0].tolist() == [0, 0] == kept["log_probabilities"][[0, 2], 0].tolist()
+    assert best["translation"].tolist() == kept["translations"][:, 0].tolist() and best["score"][0] == 0
+    reader = dataclasses.replace(OPTIONS, keep_letterless=0)
+    expected = Translator(*pair, reader, max_source_tokens=LONGEST).translate(lines)
+    asked = ask("translate", lines, keep_letterless=[0])["translations"][:, 0]
+    assert texts_of(asked) == [each.text for each in expected] and asked[0] != b"12345"
+    reads = asker(ServedGraph(*pair, reader, LONGEST))
+    assert reads("serving_default", lines)["translation"].tolist() == asked.tolist()
+    assert reads("translate", lines)["translations"][:, 0].tolist() == asked.tolist()
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import pytest
 
 from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.road import SPANS, Ask, asks_of, refusal, translate
 from keras_transformer.text.spans import KINDS, Protection
@@ -37,6 +38,24 @@ def test_no_span_replaces_a_phrase_that_must_come(required, text):
     engine = Writer(lambda line: line.upper().replace("{X}", "NAME"), diagonal)
     results = engine.translate(["{x} is here", "is {x}"], protect=EVERYTHING, required=[required, []])
     assert [best.text for best in results] == [text, "IS {x}"]
+
+
+def kept(lines, protect="", **traits):
+    engine = Writer(str.upper, diagonal, **traits)
+    return [best.text for best in engine.translate(lines, protect=protect)], engine.asked
+
+
+@pytest.mark.parametrize("protect", ["", EVERYTHING])
+def test_a_line_without_a_letter_comes_back_as_it_is_and_a_blank_one_is_left_to_the_engine(protect):
+    lines = ["12345", " -7 % ", "\U0001f600", "", " ", "a 1", "{1} 2"]
+    texts, asked = kept(lines, protect)
+    assert texts == ["12345", " -7 % ", "\U0001f600", "", " ", "A 1", "{1} 2"]
+    assert asked == ["", "", "", "", " ", "a 1", ""]
+
+
+@pytest.mark.parametrize("options", [{"keep_letterless": 0}, SearchOptions(keep_letterless=0)])
+def test_a_model_that_reads_digits_translates_them(options):
+    assert kept(["12345", "{x}", "{x} 2"], "placeholders", options=options)[1] == ["12345", "", "{x} 2"]
 
 
 def test_each_line_may_ask_for_its_own():

@@ -21,6 +21,7 @@ OTHER_VALUES = {
     "min_length": 4,
     "max_length": 9,
     "require_numbers": 1,
+    "keep_letterless": 0,
     "no_repeat_ngram_size": 6,
     "repetition_penalty": 1.25,
     "temperature": 0.5,

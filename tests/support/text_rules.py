@@ -80,6 +80,17 @@ NUMBERS = [
     ("<0>{0} {1,number} 5\ufe0f\u20e3 1\u0301", []),
 ]
 
+# Texts, and whether they are kept since they have no letter, and are not blank
+LETTERLESS = [("12345", True), ("\U0001f600 !", True), ("-7 %\n8", True), ("...", True), ("\u2167 \u0663", True)]
+LETTERLESS += [
+    ("", False),
+    (" \u3000\u200b", False),
+    ("a", False),
+    ("12 \u732b", False),
+    ("7\u00aa", False),
+    ("\u0915", False),
+]
+
 # Texts, and phrases that they must not have, one per line
 FORBIDDEN_IN = [
     "",

@@ -27,6 +27,7 @@ class TranslationConfig(Section):
     )
     coverage_penalty: float = search_option("coverage_penalty")  # beta; 0 is none
     extra_length: int = search_option("extra_length")  # tokens that an output may have more than its source
+    keep_letterless: int = search_option("keep_letterless")  # 0: the model reads lines of digits alone
     batch_size: int = pydantic.Field(BATCH_SIZE, ge=1)  # sentences
     validation_beam_size: int = search_option("beam_size", 1)  # of the BLEU curve
     validation_sentences: int = pydantic.Field(1_000, ge=1)  # of the BLEU curve: at equal distances

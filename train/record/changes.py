@@ -48,13 +48,16 @@ def inference_of(config: RunConfig, folder: RunFolder) -> Inference:
     """What commands are told of the run of this configuration in `folder`, which they do not read.
 
     Trees are searched as in the run's report, and so is text if the run starts from one with its own search, as
-    imported models have. For other text, commands keep the defaults that their --help shows.
+    imported models have. For other text, commands keep the defaults that their --help shows, but for a run that reads
+    lines of digits.
     """
     names = set(RUN_OPTIONS) if config.data.outputs == TREES else set()
     if config.training.start_from and not names:
         start = folder if folder.has_begun() else RunFolder(config.training.start_from)
         names = set(start.inference().search)
-    search = config.translation.model_dump(include=names)
+    search = config.translation.model_dump(include=names - {"keep_letterless"})
+    if not config.translation.keep_letterless:
+        search["keep_letterless"] = 0
     return Inference(config.data.outputs, search, config.training.row_lengths.source)
 
 
