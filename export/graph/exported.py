@@ -33,7 +33,7 @@ class ExportedTranslator(SignatureEngine):
             raise ExportError(f"batch_size is {batch_size}; it must be at least 1.")
         self.path, self.batch_size = find_version(folder), batch_size
         try:
-            self._loaded = tf.saved_model.load(str(self.path))  # owns the weights, so it must stay alive
+            self._loaded = tf.saved_model.load(str(self.path))
         except (OSError, ValueError, LookupError, tf.errors.OpError) as error:
             raise ExportError(f"{self.path} cannot be loaded: {first_line_of(error)}") from None
         if not self.tells(BEST, "translation") or not self.tells(BEST, "score"):

@@ -26,7 +26,7 @@ OF_OLDEST = frozenset(
     Pad Split ZerosLike
     HashTableV2 LookupTableFindV2 LookupTableImportV2 StaticRegexReplace
     DenseBincount GatherNd Min PadV2 StringLower StringSplitV2 UnsortedSegmentJoin UnsortedSegmentMax
-    UnsortedSegmentMin StringUpper DestroyResourceOp
+    UnsortedSegmentMin StringUpper
     """.split()
 )  # those of the last four lines are of TensorFlow 2.4 or older
 

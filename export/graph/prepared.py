@@ -12,41 +12,45 @@ from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.short_vocabulary import ShortlistTable
 from keras_transformer.search.step import IncrementalDecoder
 
-ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"  # ResourceHandle::ANONYMOUS_NAME: a variable of its handle's owner
-
 
 class Prepared(tf.saved_model.experimental.TrackableResource):
     """One tensor that is computed from weights once, after they have been restored.
 
     Whoever opens a SavedModel runs its initializers after it has restored the variables: TensorFlow's C++ loader, with
-    it TensorFlow Serving, and `tf.saved_model.load`.
+    it TensorFlow Serving, and `tf.saved_model.load`. The value is in a variable that no checkpoint has. Signatures own
+    their variables, so that one that is all that is left of an export computes on.
 
     Args:
         compute: function of nothing -> a tensor of variables alone.
-        name: of its variable in an export, which no other of the export has.
     """
 
-    def __init__(self, compute: Callable[[], Any], name: str):
+    def __init__(self, compute: Callable[[], Any]):
         super().__init__()
-        self._compute, self._name = compute, name
-        value = compute()
-        self._kind = {"dtype": value.dtype, "shape": value.shape}
-        self._initialize()
+        self._compute = compute
+        self.value = self._track_trackable(unsaved(tf.Variable(compute(), trainable=False)), "value")
 
     def _create_resource(self):
-        """Return a handle of its own: here without a name; in an export by one, to which each loading adds a number."""
-        return tf.raw_ops.VarHandleOp(**self._kind, shared_name=ANONYMOUS if tf.executing_eagerly() else self._name)
+        """Return something in place of the handle that every resource has: the variable has its own."""
+        return tf.constant(0)
 
     def _initialize(self):
-        tf.raw_ops.AssignVariableOp(resource=self.resource_handle, value=self._compute())
-
-    def _destroy_resource(self):
-        tf.raw_ops.DestroyResourceOp(resource=self.resource_handle, ignore_lookup_error=True)
+        self.value.assign(self._compute())
 
     def read(self):
-        value = tf.raw_ops.ReadVariableOp(resource=self.resource_handle, dtype=self._kind["dtype"])
-        value.set_shape(self._kind["shape"])  # which the handle of an exported function does not tell
-        return value
+        return self.value.read_value()
+
+
+def unsaved(variable: tf.Variable) -> tf.Variable:
+    """Leave a variable out of every checkpoint: of the one that is written, and of what a SavedModel restores."""
+    export = variable._export_to_saved_model_graph
+
+    def export_unsaved(object_map, **kwargs):
+        handles = export(object_map=object_map, **kwargs)
+        object_map[variable]._serialize_to_tensors = dict  # no tensors
+        return handles
+
+    variable._serialize_to_tensors, variable._export_to_saved_model_graph = dict, export_unsaved
+    return variable
 
 
 def prepared_decoder(
@@ -63,9 +67,7 @@ def prepared_decoder(
         """Return a function with the same results, tensors in any structure, that reads them."""
         structure = compute()
         parts = [
-            None
-            if leaf is None
-            else Prepared(functools.partial(leaf_of, compute, place), f"prepared_{len(prepared) + place}")
+            None if leaf is None else Prepared(functools.partial(leaf_of, compute, place))
             for place, leaf in enumerate(tf.nest.flatten(structure))
         ]
         prepared.extend(filter(None, parts))

@@ -195,6 +195,26 @@ def test_translating_with_an_export_imports_neither_keras_nor_the_model(served):
     assert b"LOG(INFO)" not in process.stderr
 
 
+ONE_LINE = """
+import gc, sys
+import tensorflow as tf, tensorflow_text
+
+translate = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
+gc.collect()
+for line in translate(text=tf.constant(sys.stdin.read().splitlines()))["translation"].numpy():
+    print(line.decode())
+assert not [name for name in sys.modules if name.partition(".")[0] in ("export", "keras_transformer")]
+"""
+
+
+@pytest.mark.slow
+def test_a_script_with_tensorflow_alone_needs_nothing_but_a_signature(served):
+    """The object that was loaded is gone: no variable stands for it."""
+    process = python("-c", ONE_LINE, served[0] / "1", stdin=encoded(SENTENCES[:2]))
+    assert process.returncode == 0, process.stderr.decode()[-2000:]
+    assert process.stdout == encoded(translation.text for translation in served[1].translate(SENTENCES[:2]))
+
+
 ECHO = """
 import pathlib, runpy, sys, types
 from tests.support.engines import Writer
