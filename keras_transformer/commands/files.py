@@ -27,6 +27,7 @@ from keras_transformer.commands.resumed_output import ResumedOutput, StandardOut
 from keras_transformer.ground.durations import duration
 from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.ground.files import behind_links, check_replaceable, read_lines
+from keras_transformer.pieces.languages import check_code
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.formats import FORMATS, WITH_FIELDS
@@ -35,7 +36,7 @@ from keras_transformer.text.formats.parts import Field, Part, TranslatedError
 
 log = logging.getLogger("keras_transformer")
 
-TEXT = "text"
+TEXT, XLIFF = "text", "xliff"
 STREAM = pathlib.Path("-")  # as --input and --output: the standard one
 SENTENCE = 80  # characters, about: how many of them are translated at once
 BATCHES_OF_A_FILE = 8  # that are translated between two writes: what a kill costs at most
@@ -50,6 +51,14 @@ class FileArguments(NamedTuple):
     language: str
     input: pathlib.Path | None  # None: standard input
     output: pathlib.Path | None  # None: standard output
+    states: tuple[str, ...] = ()  # of targets of XLIFF that are translated anew
+    target_language: str = ""  # that XLIFF tells then, if it tells none
+
+    @property
+    def of_format(self) -> dict[str, Any]:
+        """Arguments that this format alone has."""
+        is_xliff = self.format == XLIFF
+        return {"states": self.states, "target_language": self.target_language} if is_xliff else {}
 
     @property
     def is_plain(self) -> bool:
@@ -86,6 +95,25 @@ Fields = Annotated[
 Language = Annotated[
     str, typer.Option("--language", help="Of the input, such as de: for its ends of sentences and abbreviations.")
 ]
+States = Annotated[
+    list[str],
+    typer.Option(
+        "--state",
+        default_factory=list,
+        metavar="STATE",
+        help="A state of units of XLIFF, such as needs-adaptation, whose targets are translated anew; may be repeated.",
+        show_default="needs-translation, and of new and initial what is as its source",
+    ),
+]
+TargetLanguage = Annotated[
+    str,
+    typer.Option(
+        "--target-language",
+        metavar="CODE",
+        help="Of the output, such as de, for XLIFF that tells none.",
+        show_default=False,
+    ),
+]
 InputFile = Annotated[
     pathlib.Path | None,
     typer.Option(
@@ -114,6 +142,8 @@ def takes_file_options(command: Callable) -> Callable:
         "language": (Language, "en"),
         "input": (InputFile, None),
         "output": (OutputFile, None),
+        "states": (States, default),
+        "target_language": (TargetLanguage, ""),
     }
     parameters = [
         inspect.Parameter(name, keyword, default=value, annotation=kind) for name, (kind, value) in options.items()
@@ -134,6 +164,8 @@ def file_arguments(
     language: str,
     input: pathlib.Path | None,
     output: pathlib.Path | None,
+    states: Sequence[str] = (),
+    target_language: str = "",
 ) -> FileArguments:
     """Return the options as FileArguments.
 
@@ -145,6 +177,10 @@ def file_arguments(
     format = known_format(TEXT if paragraphs else format, [path for path in (input, output) if path is not None])
     if fields and format not in WITH_FIELDS:
         raise ConfigError(f"--field is for --format {' and '.join(WITH_FIELDS)}: leave it out.")
+    if (states or target_language) and format != XLIFF:
+        raise ConfigError("--state and --target-language are for --format xliff: leave them out, or give it.")
+    if target_language:
+        check_code(target_language)
     if output is not None:
         check_plain_text("--output", output)
         check_replaceable(output)
@@ -153,7 +189,7 @@ def file_arguments(
             raise ConfigError(f"There is no folder {folder} for --output {output}: make it first.")
         if input is not None and output.exists() and os.path.samefile(input, output):
             raise ConfigError(f"--output is the file that is read, {input}: give another one.")
-    return FileArguments(format, tuple(fields), language, input, output)
+    return FileArguments(format, tuple(fields), language, input, output, tuple(states), target_language)
 
 
 def known_format(asked: str | None, paths: Sequence[pathlib.Path]) -> str:
@@ -204,7 +240,7 @@ def road_of_files(files: FileArguments, translator: DocumentTranslator, prefix: 
     numbers_of_texts: list[int] = []  # the number of the first part that has a sentence
 
     def noted_parts(stream: Iterable[bytes], name: str) -> Iterator[Part]:
-        for number, part in enumerate(FORMATS[files.format](stream, name, files.fields), start=1):
+        for number, part in enumerate(FORMATS[files.format](stream, name, files.fields, **files.of_format), start=1):
             if not numbers_of_texts and isinstance(part, Field) and any(map(str.isalpha, part.passage.text)):
                 numbers_of_texts.append(number)
             yield part

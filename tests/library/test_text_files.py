@@ -45,6 +45,9 @@ def test_a_broken_line_ends_the_command_after_those_before_it(run):
     [
         (["--paragraphs", "--format", "srt"], "--paragraphs is --format text, and contradicts --format srt"),
         (["--format", "html", "--field", "a"], "--field is for --format jsonl and tsv: leave it out"),
+        (["--state", "new"], "--state and --target-language are for --format xliff"),
+        (["--format", "html", "--target-language", "de"], "--state and --target-language are for --format xliff"),
+        (["--format", "xliff", "--target-language", "German"], "The language is 'German': give its code"),
         (["--format", "jsonl"], "--format jsonl needs the fields that are translated"),
         (
             ["--paragraphs", "--n-best", "2"],
@@ -65,6 +68,15 @@ def test_options_that_make_no_sense_are_one_sentence(run, arguments, sentence):
 def test_an_unknown_format_is_a_wrong_command_line(run):
     result = translate(run, "--format", "docx")
     assert result.exit_code == 2 and "'docx' is not one of" in result.stderr
+
+
+def test_the_options_of_xliff_reach_it(run, caplog):
+    unit = '<unit id="1"><segment state="final"><source>a</source><target>b</target></segment></unit>'
+    file = f'<xliff version="2.0" srcLang="en"><file id="1">{unit}</file></xliff>'
+    result = translate(run, "--format", "xliff", "--state", "final", "--target-language", "de", stdin=file.encode())
+    assert result.stdout == file.replace('"en"', '"en" trgLang="de"').replace(">b<", ">A<")
+    result = translate(run, "--format", "xliff", stdin=file.encode())
+    assert result.stdout == file and "0 units translated, 1 left: 1 with a target in state final" in caplog.text
 
 
 # A file that is killed

@@ -1,10 +1,14 @@
 """XLIFF: units without a target get one, and nothing else changes."""
 
+import io
 import re
+from xml.etree import ElementTree
 
 import pytest
 
-from tests.support.documents import capitals, through
+from keras_transformer.ground.errors import InputError
+from keras_transformer.text.formats.xliff import xliff_parts
+from tests.support.documents import capitals, through, translated
 
 UNITS = (
     '<xliff version="1.2"><file source-language="en"><body>\n  <trans-unit id="1">\n    <source>A <g id="1">big</g> '
@@ -18,7 +22,7 @@ def test_units_without_a_target_get_one():
     output = through("xliff", UNITS, capitals)
     assert (
         re.sub(r"\n    <target.*?</target>", "", output, count=1).replace(
-            '<target state="new">A &amp; &lt;B&gt; C</target>', '<target state="new"/>'
+            '<target state="needs-review-translation">A &amp; &lt;B&gt; C</target>', '<target state="new"/>'
         )
         == UNITS
     )
@@ -44,7 +48,7 @@ def test_units_without_a_target_get_one():
     ],
 )
 def test_a_unit_gets_one_target_behind_its_source_and_nothing_else(before, after):
-    file = "<xliff version='2.0'><file><unit id='1'><segment>{}</segment></unit></file></xliff>"
+    file = "<xliff version='2.0' trgLang='de'><file><unit id='1'><segment>{}</segment></unit></file></xliff>"
     assert through("xliff", file.format(before), capitals) == file.format(after)
 
 
@@ -98,8 +102,141 @@ def test_a_unit_gets_a_target_if_it_may_be_translated_has_text_and_has_none_of_i
 
 @pytest.mark.parametrize("encoding", ["UTF-8", "utf-8"])
 def test_names_may_have_a_namespace(encoding):
-    file = f'\ufeff<?xml version="1.0" encoding="{encoding}"?><x:xliff version="2.0">{{}}</x:xliff>'
+    file = f'\ufeff<?xml version="1.0" encoding="{encoding}"?><x:xliff version="2.0" trgLang="de">{{}}</x:xliff>'
     unit = "<x:segment><x:source>a</x:source>{}</x:segment>"
     assert through("xliff", file.format(unit.format("")), capitals) == file.format(
         unit.format("<x:target>A</x:target>")
     )
+
+
+def targets(units, **options):
+    """The targets of the units of an XLIFF 1.2 file, after it was translated."""
+    result = translated(xliff_parts(io.BytesIO(UNIT.format(units).encode()), "file", (), **options), capitals)
+    assert re.sub("<target.*?</target>|<target[^>]*/>", "", result) == re.sub(
+        "<target.*?</target>|<target[^>]*/>", "", UNIT.format(units)
+    )
+    ElementTree.fromstring(result)
+    return [
+        re.findall("<target[^>]*/>|<target.*?</target>", unit)
+        for unit in re.findall("<trans-unit.*?</trans-unit>", result)
+    ]
+
+
+REVIEWED = 'state="needs-review-translation"'
+
+
+@pytest.mark.parametrize(
+    "target, expected",
+    [
+        ('<target state="new"/>', f"<target {REVIEWED}>A B</target>"),
+        ('<target state="new">a b</target>', f"<target {REVIEWED}>A B</target>"),
+        ('<target state="new">c</target>', '<target state="new">c</target>'),
+        ("<target>a b</target>", "<target>a b</target>"),  # a name may be the same in both languages
+        ('<target state="needs-translation">c</target>', f"<target {REVIEWED}>A B</target>"),
+        ("<target state='needs-adaptation'>c</target>", "<target state='needs-adaptation'>c</target>"),
+        (
+            "<target state='x-mine' state-qualifier='y'>c</target>",
+            f"<target {REVIEWED} state-qualifier='y'>A B</target>",
+        ),
+    ],
+)
+def test_a_target_is_translated_if_its_state_says_that_it_is_none(target, expected):
+    unit = f"<trans-unit><source>a b</source>{target}</trans-unit>"
+    assert targets(unit, states=["x-mine"]) == [[expected]]
+
+
+SEGMENTS = '<mrk mtype="seg" mid="0">a <g>b</g>.</mrk> <mrk mid="1" mtype="seg">c</mrk>'
+UPPER = SEGMENTS.replace("b", "B").replace(">c", ">C").replace(">a", ">A")
+
+
+@pytest.mark.parametrize(
+    "target, expected",
+    [
+        ("", f'<target {REVIEWED} state-qualifier="mt-suggestion">{UPPER}</target>'),
+        ("<target/>", f"<target>{UPPER}</target>"),
+        (
+            '<target><mrk mid="0" mtype="seg" x="y"/> - <mrk mid="1" mtype="seg"></mrk></target>',
+            '<target><mrk mid="0" mtype="seg" x="y">A <g>B</g>.</mrk> - <mrk mid="1" mtype="seg">C</mrk></target>',
+        ),
+        (
+            '<target><g id="7"><mrk mid="1" mtype="seg"/></g><mrk mid="0" mtype="seg">d</mrk></target>',
+            '<target><g id="7"><mrk mid="1" mtype="seg">C</mrk></g><mrk mid="0" mtype="seg">d</mrk></target>',
+        ),
+        (
+            '<target state="needs-translation"><mrk mid="1" mtype="seg">d</mrk></target>',
+            f'<target {REVIEWED}><mrk mid="1" mtype="seg">C</mrk></target>',
+        ),
+        ('<target><mrk mid="1" mtype="seg">d</mrk></target>',) * 2,
+        ('<target><mrk mid="9" mtype="seg"/>d</target>',) * 2,
+    ],
+)
+def test_each_segment_has_its_own_translation(target, expected):
+    unit = f"<trans-unit><source>a <g>b</g>. c</source><seg-source>{SEGMENTS}</seg-source>{target}</trans-unit>"
+    assert targets(unit) == [[expected]]
+
+
+@pytest.mark.parametrize(
+    "units, expected",
+    [
+        (f"<group translate='no'>{ONE}<group translate='yes'>{ONE}</group></group>", [0, 1]),
+        ("<trans-unit translate='no'><source>a</source></trans-unit>" + ONE, [0, 1]),
+    ],
+)
+def test_the_inner_value_of_translate_counts(units, expected):
+    assert [len(each) for each in targets(units)] == expected
+
+
+def test_what_is_to_translate_in_what_is_not_is_a_text_of_its_own():
+    source = 'a <mrk mtype="protected">b <mrk mtype="x" translate="yes">c <x/> d</mrk> e <ph>f</ph></mrk> g'
+    [[target]] = targets(f"<trans-unit><source>{source}</source><target></target></trans-unit>")
+    assert target == (
+        '<target>A <mrk mtype="protected">b <mrk mtype="x" translate="yes">C <x/> D</mrk> e <ph>f</ph></mrk> G</target>'
+    )
+
+
+SECOND = (
+    '<xliff version="2.0" xmlns="urn:oasis:names:tc:xliff:document:2.0" srcLang="en"{}><file id="1">{}</file></xliff>'
+)
+
+
+@pytest.mark.parametrize(
+    "state, target, expected",
+    [
+        ("", "", "<target>A</target>"),
+        (' state="initial"', "<target>a</target>", "<target>A</target>"),
+        (' state="initial"', "<target>b</target>", "<target>b</target>"),
+        (' state="translated"', "<target>a</target>", "<target>a</target>"),
+    ],
+)
+def test_a_file_with_targets_tells_their_language(state, target, expected):
+    unit = f'<unit id="1"><segment{state}><source>a</source>{{}}</segment></unit>'
+    for told, language in (("", "und"), ("", "de"), (' trgLang="de"', "de")):
+        option = "" if language == "und" else language
+        file = io.BytesIO(SECOND.format(told, unit.format(target)).encode())
+        result = translated(xliff_parts(file, "file", (), target_language=option), capitals)
+        is_changed = expected != target
+        assert result == SECOND.format(f' trgLang="{language}"' if is_changed else told, unit.format(expected))
+
+
+def test_the_first_version_tells_it_for_each_file_if_it_is_known():
+    files = '<xliff version="1.2">{}</xliff>'
+    one = f'<file source-language="en"{{}} original="x"><body>{ONE}</body></file>'
+    content = files.format(one.format("") + one.format(" target-language='de'") + one.format(""))
+    for language in ("", "de"):
+        result = translated(xliff_parts(io.BytesIO(content.encode()), "file", (), target_language=language), capitals)
+        assert result.count('source-language="en" target-language="de" ') == 2 * bool(language)
+        assert result.count("target-language") == 1 + 2 * bool(language)
+    with pytest.raises(InputError, match="tells target-language='de', and --target-language is fr"):
+        list(xliff_parts(io.BytesIO(content.encode()), "file", (), target_language="fr"))
+
+
+def test_what_is_left_is_counted_by_reason(caplog):
+    units = (
+        f"{ONE}<trans-unit translate='no'><source>a</source></trans-unit><trans-unit><source> </source></trans-unit>"
+    )
+    done = '<trans-unit><source>a</source><target state="final">b</target></trans-unit>'
+    targets(units + done + done + DONE)
+    assert caplog.messages == [
+        "file: 1 unit translated, 5 left: 2 with a target in state final, 1 not to be translated, 1 without text, "
+        "1 with a target"
+    ]

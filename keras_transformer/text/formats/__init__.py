@@ -1,6 +1,6 @@
 """The formats of files that `keras-transformer translate --format` reads and writes."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from keras_transformer.text.formats.html import html_parts
 from keras_transformer.text.formats.parts import Part
@@ -9,8 +9,8 @@ from keras_transformer.text.formats.records import jsonl_parts, tsv_parts
 from keras_transformer.text.formats.subtitles import srt_parts, vtt_parts
 from keras_transformer.text.formats.xliff import xliff_parts
 
-# Each is a function of a stream of bytes, its name for errors, and the names of the fields that are translated
-FORMATS: dict[str, Callable[[Iterable[bytes], str, Sequence[str]], Iterator[Part]]] = {
+# Each is a function of a stream of bytes, its name for errors, the names of the fields that are translated, and options
+FORMATS: dict[str, Callable[..., Iterator[Part]]] = {
     "text": text_parts,
     "jsonl": jsonl_parts,
     "tsv": tsv_parts,

@@ -5,10 +5,13 @@ with, would write the file anew.
 """
 
 import codecs
+import collections
 import html
+import itertools
+import logging
 import re
 import xml.parsers.expat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from keras_transformer.ground.errors import InputError
@@ -17,11 +20,17 @@ from keras_transformer.text.formats.encodings import declared_text
 from keras_transformer.text.formats.parts import Field, Notation, Part, unescaped
 from keras_transformer.text.passages import Passage, Token
 
+log = logging.getLogger("keras_transformer")
+
 UNITS = "trans-unit", "segment"  # of XLIFF 1.2 and 2
 CODES = frozenset("ph bpt ept it".split())  # whose content is code of another format
+PROTECTED, TRANSLATED = ("protected", "x-its-translate-no"), ("x-its-translate-yes",)  # values of mtype
 WHITE_SPACE = re.compile(r"[ \t]*\r?\n[ \t\r\n]*")
 XML = Notation(re.compile(r"&[^;]*;"), unescaped, lambda text: html.escape(text, quote=False))
-REVIEW = ' state="needs-review-translation" state-qualifier="mt-suggestion"'  # of XLIFF 1.2
+REVIEW = "needs-review-translation"  # of XLIFF 1.2
+NEEDED, COPIES = ("needs-translation",), ("new", "initial")  # states of a target that is none; of one if it is a copy
+STATE = re.compile(r"(\sstate\s*=\s*)(\"[^\"]*\"|'[^']*')")
+UNDETERMINED = "und"  # a language, in BCP 47
 
 
 class Event(NamedTuple):
@@ -40,45 +49,254 @@ class Element(NamedTuple):
     last: int
 
 
-def xliff_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
+class Unit(NamedTuple):
+    """A unit. translates: whether it may be translated; state: of its target; elements: source, seg-source, target.
+
+    owner: the number of the event that begins what tells its languages: <file> in XLIFF 1.2, <xliff> in 2.
+    """
+
+    translates: bool
+    state: str
+    elements: dict[str, Element]
+    owner: int
+
+
+class Edit(NamedTuple):
+    """What is written in place of events[first:last]."""
+
+    first: int
+    last: int
+    parts: Iterable[Part]
+
+
+def xliff_parts(
+    stream: Iterable[bytes], name: str, fields: Sequence[str], states: Sequence[str] = (), target_language: str = ""
+) -> Iterator[Part]:
     """Yield the parts of an XLIFF file: a field in each unit that has no target yet and may be translated.
 
-    Raises InputError, with the line, if it is not XML, if it is not XLIFF, or not in the encoding that it tells.
+    states: of targets that are translated anew. target_language: what the file tells then if it tells none. What was
+    left, and why, is logged at the end. Raises InputError, with the line, if it is not XML, if it is not XLIFF, or not
+    in the encoding that it tells; and if it tells another target language.
     """
     content = declared_text(stream, name, DECLARATION).encode()
-    events = events_of(content, name)
-    starts = [event.start for event in events] + [len(content)]
-
-    def raw(first: int, last: int) -> str:
-        return content[starts[first] : starts[last]].decode()
-
-    root = next(event for event in events if event.kind == "start")
+    document = Document(content, events_of(content, name), tuple(states))
+    root = next(event for event in document.events if event.kind == "start")
     if root.name != "xliff":
         raise InputError(f"{name} is XML, but no XLIFF: its first element is <{root.name}>.")
     is_first_version = root.attributes.get("version", "").startswith("1")
+    edits, owners, left = [], set(), collections.Counter[str]()
+    for unit in units_of(document.events, is_first_version):
+        if reason := document.why_left(unit):
+            left[reason] += 1
+        else:
+            edits.append(document.edit(unit, is_first_version))
+            owners.add(unit.owner)
+    count = len(edits)
+    for owner in owners:
+        edits += document.edits_of_language(owner, is_first_version, target_language, name)
     reached = 0
-    for unit in units_of(events):
-        if "source" not in unit or not has_text(events, unit["source"]):
-            continue
-        source, target = unit["source"], unit.get("target")
-        name_of_target = re.findall(r"<([\w.-]*:)?", raw(source.first, source.first + 1))[0]
-        tag = f"{name_of_target}target"
-        field = Field(Passage(tokens_of(events, source, raw), XML.written))
+    for edit in sorted(edits, key=lambda edit: edit.first):
+        yield document.raw(reached, edit.first)
+        yield from edit.parts
+        reached = edit.last
+    yield document.raw(reached, len(document.events))
+    report(name, count, left)
+
+
+def report(name: str, count: int, left: collections.Counter[str]) -> None:
+    """Log how many units were translated, and how many were left, by reason."""
+    reasons = ", ".join(f"{number:,} {reason}" for reason, number in left.most_common())
+    message = f"{name}: {count:,} unit{'s' * (count != 1)} translated"
+    if left:
+        log.warning("%s, %s left: %s", message, f"{left.total():,}", reasons)
+    else:
+        log.info("%s", message)
+
+
+class Document:
+    """An XLIFF file. states: of targets that are translated anew."""
+
+    def __init__(self, content: bytes, events: Sequence[Event], states: Sequence[str] = ()):
+        self.content, self.events, self.states = content, events, states
+        self._starts = [event.start for event in events] + [len(content)]
+
+    def raw(self, first: int, last: int) -> str:
+        """Return how events[first:last] are written."""
+        return self.content[self._starts[first] : self._starts[last]].decode()
+
+    def inside(self, element: Element) -> Iterator[tuple[int, Event]]:
+        """Yield what an element contains, with the numbers of the events."""
+        for number in range(element.first + 1, element.last):
+            yield number, self.events[number]
+
+    def text(self, element: Element) -> str:
+        """Return the text of an element as it is written, without white space at its ends."""
+        numbers = (number for number, event in self.inside(element) if event.kind == "text")
+        return "".join(self.raw(number, number + 1) for number in numbers).strip()
+
+    def is_empty(self, element: Element) -> bool:
+        return all(event.kind == "text" for _, event in self.inside(element)) and not self.text(element)
+
+    def segments(self, element: Element | None) -> dict[str, Element]:
+        """Return the segments that XLIFF 1.2 marks in a seg-source or target, by their numbers."""
+        segments, depth, first = {}, 0, 0
+        for number, event in self.inside(element) if element else ():
+            if event.kind == "start":
+                if not depth and event.name == "mrk" and event.attributes.get("mtype") == "seg":
+                    first, depth = number, 1
+                elif depth:
+                    depth += 1
+            elif event.kind == "end" and depth:
+                depth -= 1
+                if not depth:
+                    segments[self.events[first].attributes.get("mid", str(first))] = Element(first, number)
+        return segments
+
+    def why_left(self, unit: Unit) -> str:
+        """Return why a unit is not translated; "" if it is."""
+        source, target = unit.elements.get("source"), unit.elements.get("target")
+        if not unit.translates:
+            return "not to be translated"
+        if source is None or not self.text(source):
+            return "without text"
+        if target is None or unit.state in (*self.states, *NEEDED) or self.is_empty(target):
+            return ""
+        if unit.state in COPIES and self.text(source) == self.text(target):
+            return ""
+        if any(self.is_empty(target_segment) for _, target_segment in self.pairs_of_segments(unit)):
+            return ""
+        return "with a target" + (f" in state {unit.state}" if unit.state else "")
+
+    def pairs_of_segments(self, unit: Unit) -> list[tuple[Element, Element]]:
+        """Return the segments of a source with those of its target."""
+        sources = self.segments(unit.elements.get("seg-source"))
+        targets = self.segments(unit.elements.get("target"))
+        return [(sources[number], target) for number, target in targets.items() if number in sources]
+
+    def edit(self, unit: Unit, is_first_version: bool) -> Edit:
+        """Return how a unit gets its translation."""
+        source, target = unit.elements["source"], unit.elements.get("target")
+        template = unit.elements.get("seg-source", source)
+        if not self.segments(template):
+            template = source
         if target is None:
-            after = unit.get("seg-source", source).last + 1
-            yield raw(reached, after)
-            yield f"{indent_of(events, source, raw)}<{tag}{REVIEW * is_first_version}>"
-            yield field
-            yield f"</{tag}>"
-            reached = after
-        elif not any(event.kind != "text" or raw(n, n + 1).strip() for n, event in inside(events, target)):
-            opening = raw(target.first, target.first + 1)
-            yield raw(reached, target.first)
-            yield re.sub(r"\s*/>$", ">", opening)
-            yield field
-            yield f"</{tag}>" if opening.endswith("/>") else raw(target.last, target.last + 1)
-            reached = target.last + 1
-    yield raw(reached, len(events))
+            after = unit.elements.get("seg-source", source).last + 1
+            prefix = re.findall(r"<([\w.-]*:)?", self.raw(source.first, source.first + 1))[0]
+            state = f' state="{REVIEW}" state-qualifier="mt-suggestion"' if is_first_version else ""
+            opening = f"{self.indent_of(source)}<{prefix}target{state}>"
+            return Edit(after, after, itertools.chain([opening], self.filled(template), [f"</{prefix}target>"]))
+        opening = STATE.sub(rf'\1"{REVIEW}"', self.opening(target)) if is_first_version else self.opening(target)
+        if self.pairs_of_segments(unit):
+            filled = self.filled_segments(unit, target)
+        else:
+            filled = self.filled(template)
+        return Edit(target.first, target.last + 1, itertools.chain([opening], filled, [self.closing(target)]))
+
+    def filled_segments(self, unit: Unit, target: Element) -> Iterator[Part]:
+        """Yield what a target contains, with fields in the segments that are empty; in all if none is."""
+        pairs, reached = self.pairs_of_segments(unit), target.first + 1
+        is_anew = not any(self.is_empty(segment) for _, segment in pairs)
+        for source, segment in pairs:
+            if is_anew or self.is_empty(segment):
+                yield self.raw(reached, segment.first) + self.opening(segment)
+                yield from self.fields(source)
+                yield self.closing(segment)
+                reached = segment.last + 1
+        yield self.raw(reached, target.last)
+
+    def opening(self, element: Element) -> str:
+        """Return the tag that begins an element, without the slash of one that is empty."""
+        return re.sub(r"\s*/>$", ">", self.raw(element.first, element.first + 1))
+
+    def closing(self, element: Element) -> str:
+        """Return the tag that ends an element, also for one that is written as <target/>."""
+        name = re.match(r"<([^\s/>]+)", self.raw(element.first, element.first + 1))
+        return self.raw(element.last, element.last + 1) or (f"</{name[1]}>" if name else "")
+
+    def filled(self, template: Element) -> Iterator[Part]:
+        """Yield what a source or seg-source contains, with a field for its text, or for that of each segment."""
+        segments, reached = self.segments(template), template.first + 1
+        if not segments:
+            yield from self.fields(template)
+            return
+        for segment in segments.values():
+            yield self.raw(reached, segment.first + 1)
+            yield from self.fields(segment)
+            reached = segment.last
+        yield self.raw(reached, template.last)
+
+    def fields(self, element: Element) -> Iterator[Part]:
+        """Yield a field for the text of an element; several if something inside is to translate in what is not."""
+        tokens: list[Token] = []
+        for piece in self.pieces(element):
+            if isinstance(piece, Token):
+                tokens.append(piece)
+            else:
+                yield Field(Passage(tokens, XML.written))
+                yield piece
+                tokens = []
+        yield Field(Passage(tokens, XML.written))
+
+    def pieces(self, element: Element) -> Iterator[Token | str]:
+        """Yield the tokens of an element: elements in it are marks, with their content if that is not to translate.
+
+        A str stands between two fields.
+        """
+        in_cdata, code, is_cut, written, may = False, "", False, "", [True]
+        for number, event in self.inside(element):
+            text, could = self.raw(number, number + 1), may[-1]
+            if event.kind == "start":
+                may.append(event.name not in CODES and translates(event, could))
+            elif event.kind == "end":
+                may.pop()
+            if written and event.kind != "text":
+                yield from XML.tokens_of_lines(written, WHITE_SPACE)
+                written = ""
+            if not could and may[-1] and event.kind == "start":  # translate="yes" in what is not to translate
+                yield code + text
+                code = ""
+            elif could and not may[-1]:
+                code, is_cut = text, event.kind == "end"
+            elif not could:
+                code += text
+                if may[-1]:
+                    yield code if is_cut else Token(code, "", True)
+                    code = ""
+            elif event.kind == "cdata":
+                in_cdata = not in_cdata
+            elif event.kind == "text":  # of which expat has one for each line
+                written += XML.written(text) if in_cdata else text  # the target has no CDATA
+            elif event.kind == "start" and self.events[number + 1].kind == "end":  # <x></x>, as <x/>
+                yield Token(self.raw(number, number + 2), "", True)
+            elif event.kind != "end" or self.events[number - 1].kind != "start":
+                yield Token(text, "", True)
+        yield from XML.tokens_of_lines(written, WHITE_SPACE)
+
+    def indent_of(self, source: Element) -> str:
+        """Return the white space before a source."""
+        first = source.first
+        while self.events[first - 1].kind == "text" and not self.raw(first - 1, first).strip():
+            first -= 1
+        return self.raw(first, source.first)
+
+    def edits_of_language(self, number: int, is_first_version: bool, language: str, name: str) -> Iterator[Edit]:
+        """Yield how an element tells the target language, if it does not.
+
+        XLIFF 2 has no target without one. Raises InputError if it tells another than `language`.
+        """
+        source, target = ("source-language", "target-language") if is_first_version else ("srcLang", "trgLang")
+        told, raw = self.events[number].attributes.get(target), self.raw(number, number + 1)
+        if told and language and told.lower() != language.lower():
+            raise InputError(
+                f"{name} tells {target}={told!r}, and --target-language is {language}: give that of the file."
+            )
+        if told or not (language or not is_first_version):
+            return
+        if not language:
+            log.warning('%s tells no trgLang: "%s" is written; tell it with --target-language', name, UNDETERMINED)
+        end = re.search(rf"\s{source}\s*=\s*(?:\"[^\"]*\"|'[^']*')", raw) or re.match(r"<[^\s/>]+", raw)
+        place = end.end() if end else 0
+        yield Edit(number, number + 1, [f'{raw[:place]} {target}="{language or UNDETERMINED}"{raw[place:]}'])
 
 
 def events_of(content: bytes, name: str) -> list[Event]:
@@ -106,67 +324,31 @@ def events_of(content: bytes, name: str) -> list[Event]:
     return events
 
 
-def units_of(events: Sequence[Event]) -> Iterator[dict[str, Element]]:
-    """Yield the elements of each unit that may be translated, by name: source, seg-source, target."""
-    stack: list[tuple[str, int, bool]] = []  # name, number of the event, whether it may be translated
-    unit: dict[str, Element] = {}
+def units_of(events: Sequence[Event], is_first_version: bool) -> Iterator[Unit]:
+    """Yield the units of a file."""
+    stack: list[tuple[Event, int, bool]] = []  # an element, its number, and whether it may be translated
+    elements: dict[str, Element] = {}
+    owner, state = 0, ""
     for number, event in enumerate(events):
         if event.kind == "start":
-            may = event.attributes.get("translate", "yes") != "no" and (not stack or stack[-1][2])
-            stack.append((event.name, number, may))
+            stack.append((event, number, translates(event, not stack or stack[-1][2])))
+            if event.name == ("file" if is_first_version else "xliff"):
+                owner = number
             if event.name in UNITS:
-                unit = {}
+                elements, state = {}, event.attributes.get("state", "")
+            if event.name == "target" and len(stack) > 1 and stack[-2][0].name in UNITS:
+                state = event.attributes.get("state", state)
         elif event.kind == "end":
-            name, first, may = stack.pop()
-            if name in UNITS and may:
-                yield unit
-            elif stack and stack[-1][0] in UNITS and name in ("source", "seg-source", "target"):
-                unit[name] = Element(first, number)
+            element, first, may = stack.pop()
+            if element.name in UNITS:
+                yield Unit(may, state, elements, owner)
+            elif stack and stack[-1][0].name in UNITS and element.name in ("source", "seg-source", "target"):
+                elements[element.name] = Element(first, number)
 
 
-def inside(events: Sequence[Event], element: Element) -> Iterator[tuple[int, Event]]:
-    """Yield what an element contains, with the numbers of the events."""
-    for number in range(element.first + 1, element.last):
-        yield number, events[number]
-
-
-def indent_of(events: Sequence[Event], source: Element, raw: Callable[[int, int], str]) -> str:
-    """Return the white space before a source."""
-    first = source.first
-    while events[first - 1].kind == "text" and not raw(first - 1, first).strip():
-        first -= 1
-    return raw(first, source.first)
-
-
-def has_text(events: Sequence[Event], element: Element) -> bool:
-    return any(event.kind == "text" for _, event in inside(events, element))
-
-
-def tokens_of(events: Sequence[Event], source: Element, raw: Callable[[int, int], str]) -> Iterator[Token]:
-    """Yield the tokens of a source: elements are marks, with their content if that is code, or not to translate."""
-    in_cdata, code_depth, code, written = False, 0, "", ""
-    for number, event in inside(events, source):
-        text = raw(number, number + 1)
-        if written and event.kind != "text":
-            yield from XML.tokens_of_lines(written, WHITE_SPACE)
-            written = ""
-        is_code = event.kind == "start" and (
-            event.name in CODES
-            or event.attributes.get("translate") == "no"
-            or event.attributes.get("mtype") == "protected"
-        )
-        if code_depth or is_code:
-            code += text
-            code_depth += (event.kind == "start") - (event.kind == "end")
-            if not code_depth:
-                yield Token(code, "", True)
-                code = ""
-        elif event.kind == "cdata":
-            in_cdata = not in_cdata
-        elif event.kind == "text":  # of which expat has one for each line
-            written += XML.written(text) if in_cdata else text  # the target has no CDATA
-        elif event.kind == "start" and events[number + 1].kind == "end":  # <x></x> is as <x/>, whose end is no text
-            yield Token(raw(number, number + 2), "", True)
-        elif event.kind != "end" or events[number - 1].kind != "start":
-            yield Token(text, "", True)
-    yield from XML.tokens_of_lines(written, WHITE_SPACE)
+def translates(event: Event, of_parent: bool) -> bool:
+    """Return whether the text of an element is translated; of_parent: whether that of the one around it is."""
+    value, kind = event.attributes.get("translate"), event.attributes.get("mtype")
+    if value in ("yes", "no"):
+        return value == "yes"
+    return kind in TRANSLATED or (of_parent and kind not in PROTECTED)
