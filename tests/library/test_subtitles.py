@@ -21,6 +21,13 @@ TIMES = "00:00:01,000 --> 00:00:02,000\n"
     [
         ("srt", f"1\n{TIMES}a\n{TIMES}b\n", ["a", "b"]),  # no number between two cues
         ("srt", f"1\n{TIMES}a\n\nb\n3\n{TIMES}c\n", ["a", "b", "c"]),
+        ("srt", f"\ufeff{TIMES}a\n", ["a"]),  # a byte order mark before times
+        ("srt", f"\ufeff1\n{TIMES}a\n\n2\n{TIMES}b\n", ["a", "b"]),
+        ("srt", f"1\n{TIMES}a\n\n1984\n\n2\n{TIMES}b\n", ["a", "b"]),  # a cue of which a line is a number
+        ("srt", f"1\n{TIMES}a\n\n1984\nc\n2\n{TIMES}b\n", ["a", "c", "b"]),
+        ("srt", f"1\n{TIMES}three\n\n2\n\n2\n{TIMES}b\n\n3\n", ["three", "b"]),
+        ("srt", "1\n00:00:01 --> 00:00:02\na\n\n2\n00:00:03,1 --> 00:00:04\nb\n", ["a", "b"]),
+        ("srt", "1\n00:01 --> 00:02 X1:40\na\n", ["a"]),
         ("vtt", "WEBVTT\nX: a --> b\nNOTE x\ny --> z\n\nNOTE x\ny --> z\n\n01:00.000 --> 02:00.000\na\n", ["a"]),
         ("vtt", "WEBVTT\n\n59:59.000 --> 1:00:00.000\na\n", ["a"]),
         ("vtt", "\ufeffWEBVTT\n\n00:01.000 --> 00:01.000\na\n", ["a"]),
@@ -40,6 +47,9 @@ def test_only_what_stands_in_cues_is_text_and_cues_may_be_of_no_time(name, text,
         ),
         ("1\na\n", "line 2 is 'a', not the times of cue 1, such as 00:00:01,000 --> 00:00:02,500"),
         (f"1\n{5000 * '9'}:00:01,5 --> 9:00:01,5\n", "line 2 has broken times: '999"),
+        (f"1\n{TIMES}a\n\n2\nb\n", "line 6 is 'b', not the times of cue 2, such as 00:00:01,000"),
+        ("1\n00:00:01,5,5 --> 00:00:02\n", "line 2 has broken times"),
+        ("1\n00:00:61 --> 00:01:02\n", "line 2 has broken times"),
         ("1\n00:00:01,5 -->\n", "line 2 has broken times: '00:00:01,5 -->'; they are such as 00:00:01,000"),
     ],
 )

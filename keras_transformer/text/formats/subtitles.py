@@ -16,7 +16,7 @@ from keras_transformer.text.passages import Passage, Token
 
 LONGEST_LINE = 42  # characters of a line, unless the cue has longer ones: what is usual on a screen
 CLOCK = r"(?:(\d{1,9}):)?([0-5]?\d):([0-5]?\d)[,.](\d{1,3})"
-TIMES = re.compile(rf"\s*{CLOCK}\s*-->\s*{CLOCK}(?:\s.*)?")
+LOOSE_CLOCK = r"(?:(\d{1,9}):)?([0-5]?\d):([0-5]?\d)(?:[,.](\d{1,3}))?(?![\d:,.])"  # as players read it in SRT
 SPEAKER = re.compile(r"\s*[-\u2013\u2014]\s*(?=\S)")  # a line of somebody else
 VOICE = re.compile(r"\s*<v[ \t.]")  # of WebVTT
 LINE_BREAK = re.compile(r"[ \t]*(?:\r?\n|<[bB][rR][ \t]*/?>|(?<!:)\\N)[ \t]*")  # <br>: of HTML; \N: of SubStation Alpha
@@ -25,8 +25,9 @@ WORD = re.compile(r"(?:<[^<>]*>|\{[^{}]*\}|\S)+")
 
 
 class Dialect(NamedTuple):
-    """tags: what is no text inside a cue; notation: how its text is written; example: of a line of times."""
+    """times: of a cue; tags: what is no text in it; notation: how its text is written; example: of a line of times."""
 
+    times: re.Pattern[str]
     tags: re.Pattern[str]
     notation: Notation
     example: str
@@ -34,11 +35,13 @@ class Dialect(NamedTuple):
 
 ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
 SRT = Dialect(
+    re.compile(rf"\ufeff?\s*{LOOSE_CLOCK}\s*-->\s*{LOOSE_CLOCK}(?:\s.*)?"),
     re.compile(r"</?(?:[biusBIUS]|font\b[^<>]*|FONT\b[^<>]*)>|\{(?:[\\/][^{}]*|[biusBIUS])\}"),
     PLAIN,
     "00:00:01,000 --> 00:00:02,500",
 )
 VTT = Dialect(
+    re.compile(rf"\s*{CLOCK}\s*-->\s*{CLOCK}(?:\s.*)?"),
     re.compile(r"<[^<>]*>"),
     Notation(ENTITY, unescaped, lambda text: html.escape(text, quote=False).replace("\xa0", "&nbsp;")),
     "00:01.000 --> 00:02.500",
@@ -68,11 +71,11 @@ def cue_parts(
     Raises InputError for an SRT file that has text and no cue, after all its parts.
     """
     label, cue, is_cue = "", [], False  # the line before the times of this block, and the lines after them
-    stray, has_cues = "", False  # the first line outside of a cue, and whether there is one
+    stray, has_cues, count = "", False, 0  # the first line outside of a cue, whether there is one, and how many
     for number, line in enumerate(with_line_feeds(lines, name), first_line):
         where = f"{name}, line {number:,}"
-        is_numbered = dialect is SRT and is_number(label)
-        if is_cue and TIMES.fullmatch(line.rstrip("\r\n")):  # no empty line parts two cues
+        is_numbered = dialect is SRT and is_number(label) and (not has_cues or (line.strip() and is_next(label, count)))
+        if is_cue and dialect.times.fullmatch(line.rstrip("\r\n")):  # no empty line parts two cues
             label = cue.pop() if cue and is_number(cue[-1]) else ""
             yield from fields_of("".join(cue), dialect)
             yield label
@@ -85,6 +88,7 @@ def cue_parts(
         if not in_block and not is_cue and "-->" in line:
             check_times(line, where, dialect)
             is_cue = has_cues = True
+            count += 1
         elif not in_block and not is_cue and is_numbered:
             raise InputError(
                 f"{where} is {line.strip()[:40]!r}, not the times of cue {label.strip()}, such as {dialect.example}."
@@ -109,13 +113,18 @@ def is_number(line: str) -> bool:
     return line.strip(BYTE_ORDER_MARK + " \t\r\n").isdecimal()
 
 
+def is_next(label: str, count: int) -> bool:
+    """Return whether a line is the number of the cue behind this one."""
+    return label.strip(BYTE_ORDER_MARK + " \t\r\n") == str(count + 1)
+
+
 def check_times(line: str, where: str, dialect: Dialect) -> None:
     """Raises InputError for a line that is not two times, the second of which is not before the first."""
-    found = TIMES.fullmatch(line.rstrip("\r\n"))
+    found = dialect.times.fullmatch(line.rstrip("\r\n"))
     if not found:
         raise InputError(f"{where} has broken times: {line.strip()[:60]!r}; they are such as {dialect.example}.")
     start, end = (
-        [int(part or 0) for part in clock[:3]] + [int(clock[3].ljust(3, "0"))]
+        [int(part or 0) for part in clock[:3]] + [int((clock[3] or "").ljust(3, "0"))]
         for clock in (found.groups()[:4], found.groups()[4:])
     )
     if end < start:
