@@ -125,10 +125,11 @@ def serve(
             find_version(folder)
         from .server.request_log import opened
         from .server.secrets import Secrets
-        from .server.sockets import check_ports
+        from .server.sockets import check_paths, check_ports
 
         Secrets(options)  # mistakes show before the model is loaded, which may take minutes
         check_ports(options.host, options.port, options.grpc_port)
+        check_paths(options.unix_socket, options.grpc_unix_socket)
         if options.log_requests:
             opened(options.log_requests).close()
         with quiet_imports(without=UNUSED_IN_TRANSLATION):

@@ -33,14 +33,20 @@ class ApiKeys:
     def __init__(self, file: pathlib.Path):
         self.file = file
         self._digests: list[bytes] = []
+        self._seen = content_of(file)
         self.refresh()
 
     def refresh(self) -> bool:
         """Read the file again; a key that is gone is refused from now on. Returns whether there are other keys.
 
+        What it has counts when the look before found the same: a file that is being written may have half of a key.
         After an error the keys stay.
         """
-        lines = [line.strip() for line in content_of(self.file).splitlines()]
+        content, before = content_of(self.file), self._seen
+        self._seen = content
+        if content != before:
+            return False
+        lines = [line.strip() for line in content.splitlines()]
         for number, line in enumerate(lines, 1):
             if line and not line.startswith(b"#") and not FORM.fullmatch(line):
                 raise ExportError(
@@ -82,13 +88,18 @@ class KeyRequired:
     `open_paths`.
     """
 
-    def __init__(self, application: ASGIApp, keys: ApiKeys, open_paths: Iterable[str]):
-        self.application, self.keys, self.open_paths = application, keys, {"/", *open_paths}
+    def __init__(
+        self, application: ASGIApp, keys: ApiKeys, open_paths: Iterable[str], count: Callable[[], None] = lambda: None
+    ):
+        """count: called for each prediction that is refused."""
+        self.application, self.keys, self.open_paths, self.count = application, keys, {"/", *open_paths}, count
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._is_open(scope) or self.keys.permits(Headers(scope=scope).items()):
             await self.application(scope, receive, send)
             return
+        if scope["path"].endswith(":predict"):
+            self.count()
         headers = {"www-authenticate": "Bearer", "cache-control": "no-store"}
         response = Response(json.dumps({"error": REFUSAL}), 401, headers, "application/json")
         await response(scope, receive, send)
@@ -101,14 +112,17 @@ class KeyRequired:
 class KeyInterceptor(grpc.aio.ServerInterceptor):
     """Answers UNAUTHENTICATED to calls without a key; those for grpc.health.v1 need none."""
 
-    def __init__(self, keys: ApiKeys):
-        self.keys = keys
+    def __init__(self, keys: ApiKeys, count: Callable[[], None] = lambda: None):
+        """count: called for each prediction that is refused."""
+        self.keys, self.count = keys, count
 
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], details: grpc.HandlerCallDetails
     ) -> grpc.RpcMethodHandler:
         if details.method.startswith(HEALTH) or self.keys.permits(details.invocation_metadata):
             return await continuation(details)
+        if details.method.endswith("/Predict"):
+            self.count()
         return grpc.stream_stream_rpc_method_handler(refuse)
 
 

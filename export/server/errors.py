@@ -31,6 +31,7 @@ class Code(enum.Enum):
     UNIMPLEMENTED = 12, 501
     INTERNAL = 13, 500
     UNAVAILABLE = 14, 503
+    UNAUTHENTICATED = 16, 401
 
     @property
     def number(self) -> int:

@@ -115,6 +115,8 @@ def bound_server(dispatcher: Dispatcher, secrets: Secrets) -> tuple[grpc.aio.Ser
     """
     api, options = GrpcApi(dispatcher), dispatcher.options
     size = options.body_bytes + SLACK
+    refused = functools.partial(dispatcher.metrics.refused, "GRPC")
+    interceptors = [] if secrets.keys is None else [KeyInterceptor(secrets.keys, refused)]
     server = grpc.aio.server(
         options=[
             ("grpc.max_receive_message_length", size),
@@ -131,7 +133,7 @@ def bound_server(dispatcher: Dispatcher, secrets: Secrets) -> tuple[grpc.aio.Ser
             ("grpc.max_connection_age_ms", int(1000 * options.deadline)),
             ("grpc.max_connection_age_grace_ms", int(1000 * (options.deadline + PATIENCE))),
         ],
-        interceptors=[] if secrets.keys is None else [KeyInterceptor(secrets.keys)],
+        interceptors=interceptors,
     )
     calls = Calls(options.connections)
     services = {

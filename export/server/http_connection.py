@@ -146,6 +146,9 @@ class HttpConnection(HttpToolsProtocol):
         if self._header_timer is not None:
             self._header_timer.cancel()
         self._header_timer = None
+        if httptools.parse_url(self.url).host:  # GET http://HOST/: that is the host (RFC 9112, 3.2.2)
+            others = [header for header in self.headers if header[0] != b"host"]
+            self.headers[:] = [(b"host", self.url.split(b"/", 3)[2]), *others]
         super().on_headers_complete()  # raises an error for a URL that is none
         self._sends_body = True
         if len(self.pipeline) > PIPELINED:

@@ -73,6 +73,10 @@ class Metrics(Collector):
         if api in LOGGED:
             self._answers[model, outcome(error)] = self._answers.get((model, outcome(error)), 0) + 1
 
+    def refused(self, entrypoint: str) -> None:
+        """Count a prediction of somebody without an API key."""
+        self.answered("", "Predict", entrypoint, RequestError(Code.UNAUTHENTICATED, ""), 0.0)
+
     def computed(self, version: Version, rows: int, seconds: float) -> None:
         """Count a batch."""
         self._rows.labels(version.model, version.number).inc(rows)

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import pathlib
+import re
 import urllib.parse
 
 from keras_transformer.ground.machine import processor_cores
@@ -12,6 +13,7 @@ from ..versions import ExportError
 BODIES_IN_FLIGHT, BODIES_PER_ANSWER = 32, 8
 MOST = {"workers": 1024, "body_bytes": 1 << 30, "connections": 1 << 20}  # gRPC has 31 bits for a number
 REFUSED = 32  # HTTP connections beside those that are served, which get 503, at most
+HOST = re.compile(r"[a-z0-9._:-]+")  # as browsers write one: other letters in Punycode
 LONGEST_SECONDS = 86_400.0
 
 
@@ -109,13 +111,18 @@ class ServerOptions:
             raise ExportError("tls_client_ca is for TLS: give tls_certificate and tls_key too.")
         for origin in self.allow_origins:
             if not is_origin(origin):
-                raise ExportError(f"allow_origin is {origin!r}; it must be of the form https://example.org, no path.")
+                raise ExportError(
+                    f"allow_origin is {origin!r}; it must be as browsers write it: https://example.org, in small "
+                    "letters, without a path, and with a port only if it is not the usual one."
+                )
 
 
 def is_origin(text: str) -> bool:
     """Return whether a text is the origin of pages, as browsers write it: scheme, host, and port if it is unusual."""
     try:
         parts = urllib.parse.urlsplit(text)
-        return bool(parts.hostname) and text == f"{parts.scheme}://{parts.netloc}" and parts.scheme in ("http", "https")
-    except ValueError:
+        usual = {"http": 80, "https": 443}[parts.scheme]
+        written = in_url(parts.hostname or "") + (f":{parts.port}" if parts.port not in (None, usual) else "")
+        return HOST.fullmatch(parts.hostname or "") is not None and text == f"{parts.scheme}://{written}"
+    except (ValueError, KeyError):
         return False

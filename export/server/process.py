@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
+import importlib
 import logging
 import os
 import signal
@@ -96,6 +97,9 @@ async def run_server(
     within `drain_seconds`. Raises ExportError if a certificate or keys cannot be used, or a port cannot be opened.
     """
     secrets = Secrets(options)
+    for package in ("regex", "sentencex"):  # in the first request that needs one, all others would wait for 0.3 s
+        with contextlib.suppress(ImportError):
+            importlib.import_module(package)
     options = dataclasses.replace(options, connections=connections_possible(options.connections))
     dispatcher, listeners = Dispatcher(models, options), []
     try:

@@ -27,6 +27,7 @@ from .dispatcher import Dispatcher
 from .errors import Code, RequestError, answered_as, invalid, shown, unimplemented
 from .json_codec import json_codec, unzipped
 from .metrics import CONTENT_TYPE
+from .model_folder import State
 from .own_host import OwnHost
 from .protocol import definitions_of, status_of
 from .welcome import welcome
@@ -63,7 +64,8 @@ def rest_application(dispatcher: Dispatcher, keys: ApiKeys | None) -> OwnHost:
     options = dispatcher.options
     guarded: ASGIApp = GzipAnswers(application)
     if keys is not None:
-        guarded = KeyRequired(guarded, keys, [METRICS] if options.metrics_without_key else [])
+        open_paths = [METRICS] if options.metrics_without_key else []
+        guarded = KeyRequired(guarded, keys, open_paths, functools.partial(dispatcher.metrics.refused, "REST"))
     if options.allow_origins:  # before the keys, which a browser's question whether it may ask does not have
         guarded = CORSMiddleware(guarded, options.allow_origins, ALLOWED_METHODS, ALLOWED_HEADERS)
     return OwnHost(guarded, options.host, options.allow_origins)
@@ -101,10 +103,12 @@ class RestApi:
         raise HTTPException(400 if path.lower().startswith("/v1/") else 404)
 
     def status(self, name: str, choice: int | str | None) -> Response:
-        """Answer 200 while the model is served, 503 while the server shuts down or stands still: for probes."""
+        """Answer 200 while the model is served, for probes: 503 if not, or if the server shuts down or stands still."""
         self.dispatcher.refuse_unless_well()
         number = None if isinstance(choice, str) else choice  # a label is ignored, as there
-        return as_json(as_dictionary(status_of(self.dispatcher.statuses(name, number))))
+        statuses = self.dispatcher.statuses(name, number)
+        is_served = any(status.state is State.AVAILABLE for status in statuses.values())
+        return as_json(as_dictionary(status_of(statuses)), 200 if is_served else 503)
 
     def metadata(self, name: str, choice: int | str | None) -> Response:
         version = self.dispatcher.version(name, choice)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import stat
 
 from ..versions import ExportError
 from .api_keys import ApiKeys
@@ -24,11 +25,21 @@ class Secrets:
             self.certificate = Certificate(options.tls_certificate, options.tls_key, options.tls_client_ca)
         if options.api_key_file is not None:
             self.keys = ApiKeys(options.api_key_file)
+        for file in filter(None, (options.tls_key, options.api_key_file)):
+            if file.stat().st_mode & stat.S_IROTH:
+                log.warning("every user of this machine can read %s: chmod o-r it", file)
 
     async def watch(self, seconds: float) -> None:
-        """Look for changes of the files every so many seconds, for ever. The same error is logged once."""
+        """Look for changes of the files every so many seconds, for ever. The same error is logged once.
+
+        Also that the time of the certificate is over, or has not begun.
+        """
         logged: dict[str, str] = {}
         while True:
+            reason = self.certificate.why_not_valid() if self.certificate is not None else ""
+            if reason and logged.get("time") != reason:
+                log.error("%s", reason)
+            logged["time"] = reason
             await asyncio.sleep(seconds)
             for name, secret in {"certificate": self.certificate, "API keys": self.keys}.items():
                 try:

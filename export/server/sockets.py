@@ -37,6 +37,13 @@ def check_ports(host: str, *ports: int) -> None:
         open_port(host, port).close()
 
 
+def check_paths(*paths: pathlib.Path | None) -> None:
+    """Raises ExportError if a Unix socket cannot be opened now at one of the paths. None stays there."""
+    for path in filter(None, paths):
+        open_path(path).close()
+        path.unlink()
+
+
 def files_of(connections: int) -> int:
     """Return how many files a server needs with so many connections of each protocol."""
     return 2 * connections + REFUSED + OTHER_FILES

@@ -207,4 +207,43 @@ def test_a_key_that_replaces_another_is_a_change(tmp_path):
     file.write_text(KEYS[0])
     keys = ApiKeys(file)
     file.write_text(KEYS[1])
-    assert keys.refresh() and not keys.refresh()
+    assert [keys.refresh() for _ in range(4)] == [False, True, False, False]
+
+
+def test_a_file_that_is_being_written_makes_no_key_of_half_of_one(tmp_path):
+    """What it has counts at the second look, and when it is emptied the keys stay and that is an error."""
+    file = tmp_path / "keys"
+    file.write_text(KEYS[0])
+    keys = ApiKeys(file)
+    for written in (KEYS[1][:4], KEYS[1][:8], KEYS[1]):
+        file.write_text(written)
+        assert not keys.refresh() and keys.permits([("x-api-key", KEYS[0])])
+        assert not keys.permits([("x-api-key", written)])
+    assert keys.refresh() and keys.permits([("x-api-key", KEYS[1])])
+    file.write_text("")
+    assert not keys.refresh()
+    with pytest.raises(ExportError, match="has no API key"):
+        keys.refresh()
+    assert keys.permits([("x-api-key", KEYS[1])])
+
+
+def test_predictions_without_a_key_are_counted(keyed):
+    """And nothing else that is refused."""
+    address, _ = keyed
+    for _ in range(2):
+        assert requests.post(f"{address.url}:predict", json={"inputs": ["a"]}, timeout=20).status_code == 401
+    assert requests.get(f"{address.url}/metadata", timeout=20).status_code == 401
+    with grpc.insecure_channel(f"{address.host}:{address.grpc_port}") as channel:
+        with pytest.raises(grpc.RpcError):
+            channel.unary_unary("/tensorflow.serving.PredictionService/Predict")(b"", timeout=20)
+    text = requests.get(f"{address.page_url}monitoring/prometheus/metrics", timeout=20).text
+    assert ':request_count{model_name="echo",status="UNAUTHENTICATED"} 3.0' in text
+
+
+@pytest.fixture
+def keyed(echo_folder, tmp_path):
+    file = tmp_path / "keys"
+    file.write_text(KEYS[0])
+    options = ServerOptions(port=0, grpc_port=0, api_key_file=file, metrics_without_key=True)
+    with local_server(echo_folder, options) as address:
+        yield address, file

@@ -151,9 +151,30 @@ def test_without_the_option_no_page_may(echo_folder):
         "https://",
         "http://[",
         "https://friend.example/page",
+        "https://Friend.example",  # what follows, no browser sends
+        "HTTPS://friend.example",
+        "https://friend.example:443",
+        "http://friend.example:80",
+        "https://friend.example ",
+        "https://friend .example",
+        "https://fr\u00e9nd.example",
+        "https://user@friend.example",
+        "https://friend.example:0443",
     ],
 )
 def test_an_origin_is_a_scheme_and_a_host(origin):
     with pytest.raises(ExportError, match="https://example.org"):
         ServerOptions(allow_origins=(origin,))
-    ServerOptions(allow_origins=(FRIEND, "http://localhost:3000", "https://[::1]:8443"))
+    ServerOptions(allow_origins=(FRIEND, "http://localhost:3000", "https://[::1]:8443", "http://friend.example:443"))
+
+
+def test_the_host_of_an_absolute_target_counts_and_not_that_of_the_header(echo_folder):
+    """As RFC 9112 says in 3.2.2: a request to another host is one, whatever else it says."""
+    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as server:
+        for host, header, status in [
+            (b"localhost", b"evil.example", b"200"),
+            (b"evil.example", b"localhost", b"403"),
+            (b"127.0.0.1:80", b"localhost", b"200"),
+        ]:
+            request = b"GET http://%s/v1/models/echo HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n"
+            assert send(server, request % (host, header)).startswith(b"HTTP/1.1 " + status)

@@ -9,9 +9,10 @@ import requests
 from starlette.requests import Request
 
 from export.server.errors import Code, RequestError
+from export.server.model_folder import State, Status
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from export.server.rest_api import answer_error, unless_disconnected
+from export.server.rest_api import RestApi, answer_error, unless_disconnected
 from tests.support.bad_requests import send
 from tests.support.echo import write_echo
 
@@ -62,6 +63,27 @@ def test_a_path_and_a_method_have_the_status_of_tensorflow_serving(server, metho
     response = ask(server, method, path)
     assert response.status_code == status
     assert method == "HEAD" or status == 200 or set(response.json()) == {"error"}
+
+
+def test_the_status_of_what_is_not_served_is_503_with_its_states():
+    """A probe reads the status, and others read the states."""
+
+    class Statuses:
+        def refuse_unless_well(self):
+            pass
+
+        def statuses(self, name, number):
+            return found
+
+    for states, status in (
+        ([State.AVAILABLE, State.END], 200),
+        ([State.END], 503),
+        ([State.LOADING, State.UNLOADING], 503),
+    ):
+        found = {number: Status(state) for number, state in enumerate(states)}
+        response = RestApi(Statuses()).status("echo", None)
+        assert response.status_code == status
+        assert [each["state"] for each in json.loads(response.body)["model_version_status"]] == [s.name for s in states]
 
 
 def test_a_prediction_in_capitals_is_one(server):

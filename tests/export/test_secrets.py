@@ -1,16 +1,21 @@
 """What only the operator has, certificates and keys: what is wrong is one sentence, and what is whole stays in use."""
 
+import asyncio
+import datetime
 import itertools
 import ssl
 
 import pytest
 
+from export.client.access import Access
+from export.client.client import ServingClient
 from export.server import tls
 from export.server.options import ServerOptions
+from export.server.process import local_server
 from export.server.secrets import Secrets
-from export.server.tls import Certificate
+from export.server.tls import Certificate, is_for_grpc, time_of, validity
 from export.versions import ExportError
-from tests.support.certificates import openssl
+from tests.support.certificates import Pair, openssl
 
 
 @pytest.mark.parametrize("missing", ["tls_certificate", "tls_key"])
@@ -87,3 +92,78 @@ def test_each_mistake_in_the_files_is_one_sentence(authority, tmp_path):
         with pytest.raises(ExportError, match=reason) as error:
             Certificate(*files)
         assert "\n" not in str(error.value)
+
+
+KEYS = {
+    "RSA": (["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"], True),
+    "P-256": (["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"], True),
+    "P-384": (["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384"], True),
+    "P-521": (["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-521"], False),
+    "secp256k1": (["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:secp256k1"], False),
+    "Ed25519": (["-algorithm", "ED25519"], False),
+}
+
+
+def pair_of(folder, kind, days=2):
+    """The files of a certificate that signs itself, with a key of a kind."""
+    key, certificate = folder / f"{kind}.key", folder / f"{kind}.crt"
+    openssl("genpkey", *KEYS[kind][0], "-out", key)
+    names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    openssl("req", "-x509", "-key", key, "-subj", "/CN=localhost", *names, "-days", days, "-out", certificate)
+    return Pair(certificate, key)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KEYS)
+def test_a_key_that_grpc_cannot_use_is_refused_at_the_start_and_at_a_renewal(kind, authority, echo_folder, tmp_path):
+    """Of the others both protocols answer."""
+    pair, is_possible = pair_of(tmp_path, kind), KEYS[kind][1]
+    renewed = authority.pair("renewed")
+    certificate = Certificate(*renewed)
+    for old, new in zip(renewed, pair, strict=True):
+        old.write_bytes(new.read_bytes())
+    if not is_possible:
+        for read in (lambda: Certificate(*pair), certificate.refresh):
+            with pytest.raises(ExportError, match="is none that gRPC can use: make one of RSA, P-256, P-384"):
+                read()
+        return
+    assert certificate.refresh()
+    options = ServerOptions(port=0, grpc_port=0, tls_certificate=pair.certificate, tls_key=pair.key)
+    with local_server(echo_folder, options) as server:
+        for url in (server.url, server.grpc_url):
+            client = ServingClient(url.replace("127.0.0.1", "localhost"), 20, access=Access(ca=pair.certificate))
+            assert client.translate(["a"])[0].text == "a"
+
+
+def test_keys_in_the_older_notations_are_read(tmp_path):
+    for kind, notation in (("RSA", ["rsa"]), ("P-256", ["ec"]), ("P-521", ["ec"])):
+        pair = pair_of(tmp_path, kind)
+        old = tmp_path / "old.key"
+        openssl(*notation, "-in", pair.key, "-out", old, *(["-traditional"] if kind == "RSA" else []))
+        assert b"PRIVATE KEY" in old.read_bytes() and is_for_grpc(old.read_bytes()) is KEYS[kind][1]
+    assert not is_for_grpc(b"") and not is_for_grpc(b"-----BEGIN PRIVATE KEY-----\n!\n-----END PRIVATE KEY-----")
+
+
+def test_the_time_of_a_certificate_is_read_and_what_is_over_is_said_once(authority, monkeypatch, caplog):
+    pair = authority.pair("timed")
+    secrets = Secrets(ServerOptions(tls_certificate=pair.certificate, tls_key=pair.key))
+    begin, end = validity(pair.certificate.read_bytes())
+    assert end - begin == datetime.timedelta(days=2) and abs(begin - datetime.datetime.now(datetime.UTC)).days <= 0
+    assert secrets.certificate.why_not_valid() == ""
+    assert time_of(b"500101000000", None).year == 1950 and time_of(b"491231235959", None).year == 2049
+    assert time_of(None, b"20500101000000").year == 2050
+    monkeypatch.setattr(tls, "validity", lambda certificate: (begin, begin))
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(secrets.watch(0.01), 0.2))
+    assert caplog.text.count("clients refuse it") == 1
+
+
+def test_files_that_every_user_can_read_are_named(authority, tmp_path, caplog):
+    pair, keys = authority.pair("readable"), tmp_path / "keys"
+    keys.write_text("a-key\n")
+    for mode, count in ((0o600, 0), (0o640, 0), (0o644, 2)):
+        caplog.clear()
+        for file in (pair.key, keys):
+            file.chmod(mode)
+        Secrets(ServerOptions(tls_certificate=pair.certificate, tls_key=pair.key, api_key_file=keys))
+        assert caplog.text.count("every user of this machine can read") == count

@@ -11,10 +11,13 @@ import grpc
 import pytest
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
+from export.serve import app
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from export.server.sockets import only_for_the_group, open_path, open_port, remove_stale
+from export.server.sockets import check_paths, only_for_the_group, open_path, open_port, remove_stale
 from export.versions import ExportError
+from tests.support.commands import assert_one_sentence, invoke
+from tests.support.light_versions import write_light
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")
 
@@ -101,6 +104,19 @@ def test_a_path_that_cannot_be_one_is_one_sentence_and_closes_the_ports(name, op
         pass
     assert "\n" not in str(error.value)
     socket.create_server(("127.0.0.1", port)).close()
+
+
+def test_a_path_is_checked_before_the_model_is_loaded_and_nothing_stays_there(tmp_path):
+    check_paths(None, tmp_path / "a", tmp_path / "b")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    with open_path(tmp_path / "taken"):
+        for name in ("file/socket", "x" * 200, "file", "taken"):
+            with pytest.raises(ExportError, match="Unix socket"):
+                check_paths(None, tmp_path / name)
+        printed = invoke(app, write_light(tmp_path / "exports", 1), "--unix-socket", tmp_path / "none" / "socket")
+        assert_one_sentence(printed, "Unix socket")  # a version that holds no model is not reached
+    assert (tmp_path / "file").exists() and (tmp_path / "taken").exists()
 
 
 def test_the_socket_of_another_server_outlives_this_one(echo_folder, tmp_path):
