@@ -17,9 +17,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from keras_transformer.ground.errors import ConfigError
-from keras_transformer.pieces.scripts import UNSPACED_CHARACTER
+from keras_transformer.pieces.scripts import HAN, KANA, UNSPACED_CHARACTER
 
 ALWAYS_THERE = 10  # characters that are added to both sides: ratios of short sentences say little
+# Letters of English for a character of Han, and for one of kana or Hangul
+SAYING_MORE = ((re.compile(f"[{HAN}]"), 3), (re.compile(f"[{KANA}\u1100-\u11ff\uac00-\ud7a3]"), 2))
 SHARE_OF_SCRIPT = 0.5  # of the letters of a side that must be of its scripts
 SURE = 0.9  # probability from which on another language is believed
 FEWEST_LETTERS = 20  # of a side whose language can be detected
@@ -45,9 +47,14 @@ def is_identical(source: str, target: str, value: bool = True) -> bool:
 
 
 def is_out_of_ratio(source: str, target: str, ratio: float) -> bool:
-    """Whether one side has more than `ratio` times the characters of the other, with ALWAYS_THERE added to both."""
-    lengths = len(source.strip()) + ALWAYS_THERE, len(target.strip()) + ALWAYS_THERE
+    """Whether one side says more than `ratio` times as much as the other, with ALWAYS_THERE added to both."""
+    lengths = letters_said(source.strip()) + ALWAYS_THERE, letters_said(target.strip()) + ALWAYS_THERE
     return max(lengths) > ratio * min(lengths)
+
+
+def letters_said(text: str) -> int:
+    """How many characters of an alphabet a text stands for: a character of a script of words or syllables says more."""
+    return len(text) + sum((weight - 1) * len(pattern.findall(text)) for pattern, weight in SAYING_MORE)
 
 
 def has_long_word(source: str, target: str, most: int) -> bool:

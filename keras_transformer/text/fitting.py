@@ -1,8 +1,7 @@
 """Sentences that are too long for a model, split at good places: after clauses, else between words."""
 
 import re
-import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from keras_transformer.text.sentences import Span, trimmed
 
@@ -26,14 +25,14 @@ def fitting(text: str, spans: Sequence[Span], are_too_long: Callable[[list[Span]
 
 
 def halves(text: str, start: int, end: int) -> list[Span]:
-    """Return a sentence in two parts, at the best place near its middle; as it is if it is one character."""
+    """Return a sentence in two parts, at the best place near its middle; as it is if it is one grapheme."""
     place = middle_of(text, start, end)
     parts = [trimmed(text, start, place), trimmed(text, place, end)]
     return [part for part in parts if part[0] < part[1]]
 
 
 def middle_of(text: str, start: int, end: int) -> int:
-    """Return the best place at which to split a sentence: at punctuation, at a space, or between two characters."""
+    """Return the best place at which to split a sentence: at punctuation, at a space, or between two graphemes."""
     middle, quarter = (start + end) // 2, (end - start) // 4
     for pattern in PLACES[:-1]:
         found = [match.end() for match in pattern.finditer(text, start + quarter, end - quarter)]
@@ -42,10 +41,12 @@ def middle_of(text: str, start: int, end: int) -> int:
     found = [match.end() for match in PLACES[-1].finditer(text, start + 1, end - 1)]
     if found:
         return min(found, key=lambda place: abs(place - middle))
-    places = [place for place in range(start + 1, end) if not is_joined(text[place])]
+    places = [start + match.end() for match in graphemes(text[start:end])][:-1]
     return next((place for place in places if place >= middle), places[-1] if places else end)
 
 
-def is_joined(character: str) -> bool:
-    """Return whether a character belongs to the one before it: an accent, or a joiner or selector of emoji."""
-    return unicodedata.combining(character) > 0 or character in "\u200d\ufe0e\ufe0f"
+def graphemes(text: str) -> Iterator:
+    """Yield a match for each character as a reader sees it: a letter with its accents or vowels, an emoji, a flag."""
+    import regex  # here, since it is an extra
+
+    return regex.finditer(r"\X", text)

@@ -6,10 +6,10 @@ aligned (marks.py). Line breaks, and tags otherwise, stand where they stood in p
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from keras_transformer.pieces.scripts import breaks_anywhere
 from keras_transformer.text.marks import are_in_order, paired, with_signs
 from keras_transformer.text.tag_marks import kinds
 
@@ -105,7 +105,9 @@ class Passage:
                 marks[number] = mark._replace(raw=mark.raw + " ")
                 marks[number + 1 :] = [later._replace(start=later.start - 1) for later in marks[number + 1 :]]
         for found in reversed(list(LINE_BREAK.finditer(text))):
-            is_wide = is_unspaced(text[found.start() - 1]) and is_unspaced(text[found.end() : found.end() + 1] or " ")
+            is_wide = breaks_anywhere(text[found.start() - 1]) and breaks_anywhere(
+                text[found.end() : found.end() + 1] or " "
+            )
             shown = "" if is_wide else " "
             text = text[: found.start()] + shown + text[found.end() :]
             marks = with_break(marks, Mark(found.start(), len(shown), found[0]))
@@ -178,11 +180,6 @@ def stands_alone(text: str, mark: Mark) -> bool:
     return mark.length == 0 and is_within and text[mark.start - 1] == text[mark.start] == " "
 
 
-def is_unspaced(character: str) -> bool:
-    """Return whether a character is of a script that is written without spaces, such as Han or kana."""
-    return unicodedata.east_asian_width(character) in "WF"
-
-
 def places_of(line: Line, translation: str) -> list[tuple[int, int]]:
     """Return which part of a translation, (start, end), each mark of a line takes the place of, in their order.
 
@@ -210,7 +207,7 @@ def candidates_of(text: str, mark: Mark, translation: str) -> Sequence[tuple[int
     if mark.length or mark.raw.isspace():
         spaces = [(i, i + 1) for i, character in enumerate(translation) if character == " "]
         return spaces + [
-            (i, i) for i in range(1, len(translation)) if all(map(is_unspaced, translation[i - 1 : i + 1]))
+            (i, i) for i in range(1, len(translation)) if all(map(breaks_anywhere, translation[i - 1 : i + 1]))
         ]
     sides = kind_of(before), kind_of(after)
     if {"(", '"'} & set(sides) or sides[0] not in ("a", " "):  # between the same punctuation, if there is any

@@ -15,6 +15,8 @@ Span = tuple[int, int]  # start and end in a text
 
 LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 BULLET = re.compile(r"[ \t]*(?:[-*+>#|\u2022\u2023\u25e6\u2013\u2014]+[ \t]+)*")
+# Of Khmer, but in its "etc.", and of Tibetan, which sentencex does not know, and white space behind them
+END = re.compile("(?:(?<!\u17d4\u179b)[\u17d4\u17d5](?!\u179b\u17d4)|[\u0f0d-\u0f12\u0f14])++[\\s\u0f0d-\u0f12]*+")
 WHOLE = ("urls", "emails", PLACEHOLDERS, TAGS)  # kinds of spans inside which no sentence ends
 NARROWEST = 40  # characters: a paragraph whose lines are all shorter is not wrapped text, but a list, verse or address
 
@@ -44,12 +46,23 @@ def sentences_of(text: str, language: str) -> list[Span]:
         run = text[start:end]
         joined = LINE_END.sub(lambda found: " " * len(found[0]), run)  # as long as the run
         reached = start
-        for length in undivided(joined, list(map(len, segment(code, joined)))):
+        parts = itertools.chain.from_iterable(map(ended, segment(code, joined)))
+        for length in undivided(joined, list(map(len, parts))):
             spans.append(trimmed(text, reached, reached + length))
             reached += length
         if reached != end:  # sentencex keeps every character, but is a stranger
             spans = [span for span in spans if span[0] < start] + [trimmed(text, start, end)]
     return [span for span in spans if any(map(str.isalpha, text[slice(*span)]))]
+
+
+def ended(text: str) -> Iterator[str]:
+    """Yield a text in parts, each of which but the last has an END."""
+    start = 0
+    for found in END.finditer(text):
+        yield text[start : found.end()]
+        start = found.end()
+    if start < len(text):
+        yield text[start:]
 
 
 def undivided(text: str, lengths: list[int]) -> Iterator[int]:

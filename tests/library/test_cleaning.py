@@ -33,6 +33,26 @@ def test_every_rule_is_tried_above():
     assert set(PAIRS) | {"languages"} == set(RULES)
 
 
+@pytest.mark.parametrize(
+    "source, target, is_dropped",
+    [
+        (
+            "The Security Council decides to remain actively seized of the matter.",
+            "安全理事会决定继续积极处理此案。",
+            False,
+        ),
+        ("He was born in a small village in the north of the country.", "他出生在该国北部的一个小村庄。", False),
+        ("Please turn off the lights when you leave the room.", "部屋を出るときは電気を消してください。", False),
+        ("Please turn off the lights when you leave the room.", "방을 나갈 때 불을 꺼 주세요.", False),
+        ("Yes, of course, but only if everybody else who is here agrees with it.", "好。", True),
+        ("Yes.", "安全理事会决定继续积极处理此案。安全理事会决定继续积极处理此案。", True),
+    ],
+)
+def test_a_character_of_a_script_of_words_says_more_than_a_letter(source, target, is_dropped):
+    for pair in ((source, target), (target, source)):
+        assert (Cleaner({"length_ratio": 2.5}).reason_to_drop(*pair) is not None) == is_dropped
+
+
 def test_a_pair_is_dropped_from_its_second_time_on():
     cleaner = Cleaner({"duplicates": True})
     pairs = [("a", "b"), ("a", "c"), ("a", "b"), ("a", "b"), ("b", "a")]

@@ -8,7 +8,7 @@ from keras_transformer.ground.errors import InputError, UserError
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text import sentences
 from keras_transformer.text.documents import DocumentTranslator, on_one_line
-from keras_transformer.text.fitting import is_joined
+from keras_transformer.text.fitting import graphemes
 from keras_transformer.text.formats import plain
 from tests.support.documents import capitals, texts_of, translator
 
@@ -90,7 +90,7 @@ def test_no_part_is_longer_than_a_model_takes(text, most):
     translator(
         lambda line: seen.append(line) or line, are_too_long=lambda lines: [len(x) > most for x in lines]
     ).document(text)
-    letters = [sum(not is_joined(character) for character in line) for line in seen]  # these keep their accents
+    letters = [len(list(graphemes(line))) for line in seen]  # these keep their accents
     assert all(len(line) <= most or count <= 1 for line, count in zip(seen, letters, strict=True))
 
 

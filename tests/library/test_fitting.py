@@ -49,6 +49,28 @@ def test_a_place_is_near_the_middle_and_not_before_what_belongs_to_the_letter_be
     assert [text[start:end] for start, end in halves(text, 0, len(text))] == parts
 
 
+FAMILY, FLAG = "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f1e9\U0001f1ea"
+
+
+@pytest.mark.parametrize(
+    "letter",
+    [
+        "\u0915\u094d\u0937\u094d\u092e\u094d\u092f",
+        "\u0939\u093f",
+        FAMILY,
+        FLAG,
+        "\u0e01\u0e33",
+        "\u1112\u1161\u11ab",
+        "e\u0301\u0302",
+    ],
+)
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_no_letter_is_cut_whatever_it_is_made_of(letter, count):
+    word = letter * count
+    parts = {word[start:end] for start, end in fitting(word, [(0, len(word))], lambda spans: [True] * len(spans))}
+    assert parts == {letter}
+
+
 def test_sentences_are_asked_about_from_left_to_right_and_one_that_cannot_be_split_stays():
     asked = []
 

@@ -64,3 +64,18 @@ def test_a_line_that_goes_on_is_one_with_the_next_and_its_bullet_is_none_of_it()
 def test_a_url_that_touches_a_stop_of_chinese_ends_there():
     text = "见https://x.org。好"
     assert list(undivided(text, [15, 1])) == [15, 1]
+
+
+@pytest.mark.parametrize(
+    "language, text, sentences",
+    [
+        ("km", "នេះ។ នោះ៕ ខ", ["នេះ។", "នោះ៕", "ខ"]),
+        ("km", "នេះ។នោះ។", ["នេះ។", "នោះ។"]),
+        ("km", "ក ។ល។ ខ។ គ", ["ក ។ល។ ខ។", "គ"]),
+        ("bo", "འདི། དེ། །ཡིན་ནོ།། ང་", ["འདི།", "དེ། །", "ཡིན་ནོ།།", "ང་"]),
+        ("en", "Hi. A བ། ཀ།", ["Hi.", "A བ།", "ཀ།"]),
+        ("my", "ဒါ။ ဟို။", ["ဒါ။", "ဟို။"]),
+    ],
+)
+def test_sentences_end_at_the_stops_of_khmer_tibetan_and_burmese(language, text, sentences):
+    assert [text[slice(*span)] for span in sentences_of(text, language)] == sentences
