@@ -14,7 +14,7 @@ from keras_transformer.layers.restricted_attention import RestrictedSelfAttentio
 from keras_transformer.layers.ssru import SSRUDecoderBlock
 from keras_transformer.layers.sublayer_block import SublayerBlock
 from keras_transformer.model_config import BaseModelConfig
-from keras_transformer.translation_model import INPUTS, TranslationModel
+from keras_transformer.translation_model import INPUTS, TranslationModel, policy_of
 
 DECODER_BLOCKS = {"self_attention": DecoderBlock, "ssru": SSRUDecoderBlock}
 
@@ -40,7 +40,7 @@ class Transformer(TranslationModel):
 
     def __init__(self, config: TransformerConfig, dtype: str | None = None, name: str = "transformer", **kwargs):
         self.check_config(config)
-        policy = keras.dtype_policies.get(dtype)
+        policy = policy_of(dtype)
         super().__init__(config, policy, *connect(config, policy), name=name, **kwargs)
 
     @property

@@ -1,6 +1,7 @@
 """TranslationModel: what the Transformer and its ancestors have in common as Keras models."""
 
 import dataclasses
+import inspect
 import os
 from collections.abc import Callable
 from types import ModuleType
@@ -42,7 +43,21 @@ class TranslationModel(keras.Model):
         super().save(*args, **kwargs)
 
     def get_config(self) -> dict:
-        """Raises ValueError if `quantize` has changed a layer: the file would not open."""
+        """Return what `from_config` makes the model of; a subclass adds its own arguments of `__init__`.
+
+        Raises ValueError if `quantize` has changed a layer: the file would not open. Raises NotImplementedError for a
+        subclass that has arguments and not this method.
+        """
+        own = inspect.signature(type(self).__init__).parameters.keys() - {"self", "config", "dtype", "name", "kwargs"}
+        if own and type(self).get_config is TranslationModel.get_config:
+            raise NotImplementedError(
+                f"{type(self).__name__}.__init__ has the argument {min(own)}, which a file would lose: override "
+                "get_config, and add it to what super().get_config() returns."
+            )
+        return self.values_of_file()
+
+    def values_of_file(self) -> dict:
+        """Return the arguments of a model of this kind, and which of its layers are frozen."""
         refuse_quantized(self)
         return {
             "config": dataclasses.asdict(self.model_config),
@@ -54,11 +69,15 @@ class TranslationModel(keras.Model):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: dict | None = None) -> Self:
-        values = {KIND: cls.config_class.kind, **config["config"]}
-        build: Callable[..., Self] = cls  # each subclass takes a configuration, a dtype and a name
-        model = build(cls.config_class.from_values(values), config["dtype"], config["name"])
-        model.trainable = config.get("trainable", True)
-        freeze_only(model, config.get("frozen", []))
+        arguments = {**config}
+        trainable, frozen = arguments.pop("trainable", True), arguments.pop("frozen", [])
+        if "config" in arguments:  # which a subclass may leave out that makes one itself
+            values = {KIND: cls.config_class.kind, **arguments["config"]}
+            arguments["config"] = cls.config_class.from_values(values)
+        build: Callable[..., Self] = cls
+        model = build(**arguments)
+        model.trainable = trainable
+        freeze_only(model, frozen)
         return model
 
     @classmethod
@@ -86,6 +105,17 @@ class TranslationModel(keras.Model):
         if TranslationModel.presets is None:
             raise ImportError(f"Presets need `import keras_transformer as kt` and kt.{cls.__name__}.")
         return TranslationModel.presets()
+
+
+def policy_of(dtype: Any) -> keras.DTypePolicy:
+    """Return the dtype policy of a model: None is the global one. Raises ValueError for one that differs by layer."""
+    policy = keras.dtype_policies.get(dtype)
+    if isinstance(policy, keras.dtype_policies.DTypePolicyMap):
+        raise ValueError(
+            "All layers of a model have one dtype policy, and a DTypePolicyMap was given: give one policy, such as "
+            "'mixed_bfloat16'."
+        )
+    return policy
 
 
 def config_in_clone(model: Any) -> dict[str, Any] | None:

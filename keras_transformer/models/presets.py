@@ -105,7 +105,7 @@ def save_description(model: keras.Model, folder: RunFolder) -> None:
     serialized = {
         "module": kind.__module__,
         "class_name": kind.__name__,
-        "config": TranslationModel.get_config(model),
+        "config": TranslationModel.values_of_file(model),
         REGISTERED_NAME: keras.saving.get_registered_name(kind),
     }
     write_atomically(folder.model, as_json(serialized))

@@ -7,7 +7,7 @@ from keras_transformer.layers.recurrent import FinalStates, Recurrent
 from keras_transformer.model import embedding_layers
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.recurrent.decoder import RecurrentDecoder
-from keras_transformer.translation_model import INPUTS, TranslationModel
+from keras_transformer.translation_model import INPUTS, TranslationModel, policy_of
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -26,7 +26,7 @@ class RecurrentModel(TranslationModel):
 
     def __init__(self, config: RecurrentConfig, dtype: str | None = None, name: str = "recurrent_model", **kwargs):
         self.check_config(config)
-        policy = keras.dtype_policies.get(dtype)
+        policy = policy_of(dtype)
         super().__init__(config, policy, *connect(config, policy), name=name, **kwargs)
 
 

@@ -83,6 +83,13 @@ def test_json_and_a_file_of_weights_make_the_same_model(config, tmp_path):
     assert_close(copy(BATCH), model(BATCH), atol=0, rtol=0)
 
 
+@every_kind
+def test_a_policy_for_each_layer_is_refused(config):
+    policies = keras.dtype_policies.DTypePolicyMap(default_policy="float32")
+    with pytest.raises(ValueError, match="All layers of a model have one dtype policy"):
+        build_model(config, dtype=policies)
+
+
 # Freezing
 
 
