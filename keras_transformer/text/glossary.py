@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.files import read_lines
+from keras_transformer.text.phrase_index import PhraseIndex
+from keras_transformer.text.words import LETTER
 
 CASE, PART, REGEX = FLAGS = ("case", "part", "regex")
 LONGEST_TERM = 1000  # characters
@@ -17,8 +19,10 @@ MOST_PATTERNS = 500  # regular expressions of a glossary
 MOST_WRITTEN_OUT = 20_000  # signs of all of them: each takes 280 bytes once it is compiled
 PATTERN_SECONDS = 0.1  # that a regular expression may take for one line
 LINE_SECONDS = 1.0  # that all of them together may take for one line
-LETTER = re.compile(r"\w")
 SIGN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d+)(?:,\d*)?\}|.", re.DOTALL)  # of a regular expression
+
+# (?R), (?0), (?1), (?-1), (?+1), (?&name), (?P>name): a group that is called once more, which takes all memory
+RECURSION = re.compile(r"\(\?(?:[R&]|P>|[+-]?\d)")
 
 
 class Term(NamedTuple):
@@ -75,13 +79,17 @@ class Glossary:
                     )
             else:
                 self._add(term, name)
-        self._lengths = {  # of terms, by how they are compared
-            is_exact: sorted({len(key) for exact, key in self._of_key if exact == is_exact}, reverse=True)
-            for is_exact in (True, False)
-        }
+        self._indexes = {is_exact: self._index(is_exact) for is_exact in (True, False)}  # by whether capitals count
 
     def __repr__(self) -> str:
         return f"Glossary({self.terms!r})"
+
+    def _index(self, is_exact: bool) -> PhraseIndex:
+        keys: tuple[list[str], list[str]] = [], []  # of whole words, and of parts
+        for (exact, key), (_, term) in self._of_key.items():
+            if exact == is_exact:
+                keys[PART in term.flags].append(key)
+        return PhraseIndex(*keys)
 
     def _add(self, term: Term, name: str) -> None:
         key = (CASE in term.flags, term.source if CASE in term.flags else lower(term.source))
@@ -145,10 +153,10 @@ class Glossary:
 
         Raises InputError if a regular expression takes longer than PATTERN_SECONDS, or all longer than LINE_SECONDS.
         """
-        for is_exact, lengths in self._lengths.items():
+        for is_exact, index in self._indexes.items():
             written = text if is_exact else lower(text)
-            for start in range(len(text)) if lengths else ():
-                yield from self._longest_at(start, text, written, is_exact, lengths)
+            for start, stop in index.longest(written):
+                yield Match(start, stop, self._of_key[is_exact, written[start:stop]][1].target)
         end = time.monotonic() + LINE_SECONDS
         for pattern, term, name in self._patterns:
             seconds = max(min(PATTERN_SECONDS, end - time.monotonic()), 0.001)
@@ -165,28 +173,6 @@ class Glossary:
     def found(self, text: str) -> list[str]:
         """Return the terms that a text has, as it has them. Raises InputError as `matches` does."""
         return list(dict.fromkeys(text[match.start : match.end] for match in self.matches(text)))
-
-    def _longest_at(
-        self, start: int, text: str, written: str, is_exact: bool, lengths: Iterable[int]
-    ) -> Iterator[Match]:
-        for length in lengths:
-            found = self._of_key.get((is_exact, written[start : start + length]))
-            if (
-                found
-                and start + length <= len(text)
-                and (PART in found[1].flags or is_whole(text, start, start + length))
-            ):
-                yield Match(start, start + length, found[1].target)
-                return
-
-
-def is_whole(text: str, start: int, end: int) -> bool:
-    """Return whether text[start:end] neither begins nor ends inside a word."""
-
-    def is_inside(place: int) -> bool:
-        return 0 < place < len(text) and bool(LETTER.match(text[place - 1]) and LETTER.match(text[place]))
-
-    return not is_inside(start) and not is_inside(end)
 
 
 def lower(text: str) -> str:
@@ -243,11 +229,20 @@ def compiled(term: Term, name: str):
             f"{name} has {term.source!r}, which repeats its signs {count:,} times; at most {LONGEST_WRITTEN_OUT:,} "
             "times are possible: write + in place of a number."
         )
+    if RECURSION.search(term.source):
+        raise InputError(
+            f"{name} has {term.source!r}, which calls a group of itself: write it without (?R) and the like."
+        )
     case = 0 if CASE in term.flags else regex.IGNORECASE
-    part = term.source if PART in term.flags else rf"(?<!\w)(?:{term.source})(?!\w)"
+    part = term.source if PART in term.flags else rf"(?<!{LETTER.pattern})(?:{term.source})(?!{LETTER.pattern})"
     try:
         # Kept here alone: the package would keep the last 500 of them. The first raises for a group that there is not
-        regex.compile(rf"(?:{part})?+", case, cache_pattern=False).match("").expand(term.target)
+        pattern = regex.compile(rf"(?:{part})?+", case, cache_pattern=False)
+        pattern.match("", timeout=PATTERN_SECONDS).expand(term.target)
         return regex.compile(part, case, cache_pattern=False)
+    except TimeoutError:
+        raise InputError(
+            f"{name} has {term.source!r}, which takes too long: write it without repeated groups."
+        ) from None
     except (regex.error, IndexError, OverflowError, RecursionError) as error:
         raise InputError(f"{name} has {term.source!r}, which is no regular expression: {error}.") from None

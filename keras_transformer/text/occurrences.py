@@ -1,21 +1,23 @@
 """Where a translation has a text as whole words."""
 
-import re
 from collections.abc import Iterator, Sequence
 
-from keras_transformer.pieces.scripts import UNSPACED_CHARACTER
+from keras_transformer.text.phrase_index import PhraseIndex
 from keras_transformer.text.spans import Span
+from keras_transformer.text.words import is_apart
 
 
 def occurrences(spans: Sequence[Span], translation: str) -> dict[str, list[tuple[int, int]]]:
-    """Return where a translation has the target of each span, as whole words, by target: (start, end), no overlaps."""
-    taken, found = bytearray(len(translation)), {}
-    for value in sorted({span.target for span in spans}, key=lambda value: (-len(value), value)):
-        found[value] = []
-        for start, end in places_of(value, translation):
-            if not any(taken[start:end]):
-                found[value].append((start, end))
-                taken[start:end] = b"\1" * (end - start)
+    """Return where a translation has the target of each span, as whole words, by target: (start, end), no overlaps.
+
+    Of those that overlap, the one that begins first is found, the longest of these.
+    """
+    found: dict[str, list[tuple[int, int]]] = {span.target: [] for span in spans}
+    reached = 0
+    for start, end in PhraseIndex(found).longest(translation):
+        if start >= reached:
+            found[translation[start:end]].append((start, end))
+            reached = end
     return found
 
 
@@ -40,9 +42,3 @@ def places_of_phrase(phrase: str, translation: str) -> Iterator[tuple[int, int]]
     if capital != phrase and translation.startswith(capital) and is_apart(translation, 0, len(capital)):
         yield 0, len(capital)
     yield from places_of(phrase, translation)
-
-
-def is_apart(text: str, start: int, end: int) -> bool:
-    """Return whether text[start:end] is whole words, or what it would be if spaces divided its words."""
-    edges = [text[place - 1 : place + 1] for place in (start, end) if 0 < place < len(text)]
-    return all(not re.fullmatch(r"\w\w", edge) or UNSPACED_CHARACTER.search(edge) for edge in edges)

@@ -1,5 +1,6 @@
 """A line with protected spans: what a model reads of it, and its translation with every span."""
 
+import bisect
 import dataclasses
 import functools
 from collections.abc import Sequence
@@ -7,9 +8,11 @@ from collections.abc import Sequence
 from keras_transformer.pieces.normalization import has_letter, is_blank
 from keras_transformer.pieces.scripts import UNSPACED_CHARACTER
 from keras_transformer.text.placeholders import SYMBOL, symbol_of
-from keras_transformer.text.placing import LETTER, Alignment, Source, is_through, placed, replaced, text_of
+from keras_transformer.text.placing import Alignment, is_through, placed, text_of
+from keras_transformer.text.source import Source, replaced
 from keras_transformer.text.spans import MARK, PLACEHOLDERS, TAGS, TERM, Protection, Span, without_overlaps
 from keras_transformer.text.tags import Stripped, Tag, tree_of, with_tags, without_tags
+from keras_transformer.text.words import LETTER
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,21 +113,25 @@ class ProtectedLine:
 
         A space parts one from a word, or from another one, that the model wrote without, unless the source has none.
         """
-        written, reached = "", 0
+        parts, reached, last = [], 0, ""
         for found in SYMBOL.finditer(text) if self.symbols else ():
             number = int(found[1])
             target = self.symbols[number - 1] if number <= len(self.symbols) else found[0]
-            before, after = self.neighbours(found[0])
-            written += text[reached : found.start()]
-            written += joint(written[-1:], target[:1], before) + target
-            reached = found.end()
-            written += joint(target[-1:], text[reached : reached + 1], after)
-        return written + text[reached:]
+            before, after = self._neighbours.get(found[0], (self.source.text[-1:], ""))
+            between, reached = text[reached : found.start()], found.end()
+            space = joint(target[-1:], text[reached : reached + 1], after)
+            parts += [between, joint(between[-1:] or last, target[:1], before), target, space]
+            last = space or target[-1:]
+        return "".join([*parts, text[reached:]])
 
-    def neighbours(self, symbol: str) -> tuple[str, str]:
-        """Return the characters before and after a placeholder in the source."""
-        before, _, after = self.source.text.partition(symbol)
-        return before[-1:], after[:1]
+    @functools.cached_property
+    def _neighbours(self) -> dict[str, tuple[str, str]]:
+        """The characters before and after each placeholder in the source."""
+        text, found = self.source.text, {}
+        for symbol in SYMBOL.finditer(text):
+            start, end = symbol.span()
+            found.setdefault(symbol[0], (text[max(start - 1, 0) : start], text[end : end + 1]))
+        return found
 
 
 def joint(left: str, right: str, in_source: str) -> str:
@@ -135,8 +142,8 @@ def joint(left: str, right: str, in_source: str) -> str:
 
 def moved(span: Span, tags: Sequence[Span], stripped: Stripped) -> Span:
     """Return a span at its place in the text without tags."""
-    before = [number for number, tag in enumerate(tags) if tag.end <= span.start]
-    shift = 0 if not before else stripped.places[before[-1]] + stripped.divides[before[-1]] - tags[before[-1]].end
+    last = bisect.bisect_right(tags, span.start, key=lambda tag: tag.end) - 1  # of the tags before it
+    shift = 0 if last < 0 else stripped.places[last] + stripped.divides[last] - tags[last].end
     return span._replace(start=span.start + shift, end=span.end + shift)
 
 
@@ -147,7 +154,7 @@ def with_placeholders(
 
     Terms stay unless `hides_terms`: a placeholder in place of a noun costs a model its gender and case.
     """
-    symbols, spans, edits, parts = [], [], [], []
+    symbols, spans, edits, parts = [], [], [(0, 0)], []  # edits: where each span ends, and how places behind it move
     shift = reached = 0
     for span in source.spans:
         text, target, kind = source.text[span.start : span.end], span.target, span.kind
@@ -160,7 +167,7 @@ def with_placeholders(
         edits.append((span.end, shift := shift + len(text) - (span.end - span.start)))
 
     def place(old: int) -> int:
-        return old + max((edit for edit in edits if edit[0] <= old), default=(0, 0))[1]
+        return old + edits[bisect.bisect_right(edits, old, key=lambda edit: edit[0]) - 1][1]
 
     def moved_tag(tag: Tag) -> Tag:
         inside = tuple(moved_tag(each) for each in tag.inside)

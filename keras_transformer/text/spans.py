@@ -18,13 +18,14 @@ LONGEST_TAG = 2000  # characters: a bound on what a "<" that nothing closes cost
 LEFT, RIGHT = "\ue000", "\ue001"  # around the signs of marks.py
 NUMBER_OF_BRANCH = re.compile(r"#|'[{}][^']*+'")  # and quoted braces: they are text in an ICU message
 MARK = re.compile(f"{LEFT}[^{LEFT}{RIGHT}]* ([0-9]+)/?{RIGHT}")
+_BRACKETS = {"(": ")", "[": "]", "{": "}"}
 _IN_URL = rf"[^\s<>\"'`|\\^{LEFT}{RIGHT}]"
 PATTERNS = {
     "urls": re.compile(rf"(?<!\w)(?:(?:https?|ftps?|file)://|mailto:|www\.(?=\w)){_IN_URL}+", re.IGNORECASE),
     "emails": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,63}"),
     PLACEHOLDERS: re.compile(f"{SYMBOL.pattern}|{PLACEHOLDER.pattern}"),
     TAGS: re.compile(
-        rf"<!--.{{0,{LONGEST_TAG}}}?-->"
+        rf"<!--(?:[^<-]|-(?!->)|<(?!!--)){{0,{LONGEST_TAG}}}+-->"
         r"|</?\d{1,3}\s?/?>"  # of React-Intl and Lingui
         rf"|</?[A-Za-z][\w:.-]{{0,99}}(?:[\s/](?:[^<>\"']|\"[^\"]*\"|'[^']*'){{0,{LONGEST_TAG}}}+)?>"
     ),
@@ -167,12 +168,11 @@ def without_overlaps(spans: Iterable[Span]) -> Iterator[Span]:
 
 def end_of_url(text: str, start: int, end: int) -> int:
     """Return where a URL ends: punctuation of the sentence behind it, such as a stop or ")", is not part of it."""
-    while end > start and (
-        text[end - 1] in ".,;:!?"
-        or any(
-            text[end - 1] == close and text.count(open_, start, end) < text.count(close, start, end)
-            for open_, close in ("()", "[]", "{}")
-        )
-    ):
+    unopened = {
+        close: text.count(close, start, end) - text.count(open_, start, end) for open_, close in _BRACKETS.items()
+    }
+    while end > start and (text[end - 1] in ".,;:!?" or unopened.get(text[end - 1], 0) > 0):
         end -= 1
+        if text[end] in unopened:
+            unopened[text[end]] -= 1
     return end

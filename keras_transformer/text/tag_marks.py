@@ -3,16 +3,20 @@
 What the source has not at a tag goes where it leaves brackets and quotation marks whole.
 """
 
+import bisect
 import collections
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from keras_transformer.text.placing import LETTER, OPENING, STOPS, Unit
+from keras_transformer.text.placing import OPENING, STOPS
+from keras_transformer.text.unit_chain import Unit
+from keras_transformer.text.words import LETTER
 
 BRACKETS = dict(zip(")]}）］｝」』》〉】〕", "([{（［｛「『《〈【〔", strict=True))  # by the one that closes
 QUOTES = '"„“”«»‹›'  # those that are no apostrophes
 CLOSING = "".join(BRACKETS) + QUOTES + "'’‘"
+MOST_SIGNS = 32  # punctuation beside a tag that is looked at; of a word with more, none is divided from it
 SPACE, LETTER_OR_SPACE = re.compile(r"\s"), re.compile(r"[\w\s]")
 
 
@@ -45,18 +49,13 @@ class Mark(NamedTuple):
 
 def punctuation_at(text: str, place: int, opens: bool) -> Punctuation:
     """Return the punctuation at a place of a text, for a tag that opens a pair there, or closes one."""
-    before, after = SPACE.split(text[:place][::-1], 1)[0][::-1], SPACE.split(text[place:], 1)[0]
+    left, right = text[max(place - MOST_SIGNS, 0) : place], text[place : place + MOST_SIGNS]
+    before, after = SPACE.split(left[::-1], 1)[0][::-1], SPACE.split(right, 1)[0]
     outer, inner = (before, after) if opens else (after[::-1], before[::-1])
     signs, inner_signs = (LETTER_OR_SPACE.split(each, 1)[0] for each in (outer, inner))
     if LETTER.search(outer):  # a part of a word is inside
         return Punctuation(signs if inner else "")
     return Punctuation(signs, inner_signs, bool(outer and LETTER.search(inner)))
-
-
-def is_ahead(text: str, word: tuple[int, int], place: int) -> bool:
-    """Return whether the letters of a word of a text stand behind a place."""
-    start, end = word
-    return start >= place or (place < end and not LETTER.search(text[start:place]))
 
 
 def serialised(items: Sequence[Unit | Mark]) -> str:
@@ -65,7 +64,8 @@ def serialised(items: Sequence[Unit | Mark]) -> str:
     texts, begins = [], []  # `parts` without the tags, and how many of them were before the pairs that are open
     tail, used, owed = "", 0, None  # the last word's punctuation; what is before the next one, None: as it has it
     units = {place: item for place, item in enumerate(items) if isinstance(item, Unit)}
-    closings = closings_of(items)
+    closings, of_heads = closings_of(items), {place: head_of(unit.text) for place, unit in units.items()}
+    places = sorted(units)
 
     def write(*written: str) -> None:
         parts.extend(written)
@@ -84,7 +84,7 @@ def serialised(items: Sequence[Unit | Mark]) -> str:
             used = end
             owed = "" if item.divides else owed
         else:
-            after = next((place for place in units if place >= number), None)
+            after = next(iter(places[(following := bisect.bisect_left(places, number)) : following + 1]), None)
             write(tail[used:])
             tail, used = "", 0
             if item.divides:
@@ -93,7 +93,7 @@ def serialised(items: Sequence[Unit | Mark]) -> str:
                 write(units[after].before if after is not None else " " if item.has_space else "")
                 owed = ""
             if after is not None and (not item.pair or after < closings[number]):
-                head, done = head_of(units[after].text), len(heads.get(after, ""))
+                head, done = of_heads[after], len(heads.get(after, ""))
                 inside = "".join(units[place].text for place in range(after, closings.get(number, 0)) if place in units)
                 left = len(head) - taken(head[::-1], 0, item, inside[len(head) :][::-1])
                 heads[after] = head[: max(left, done)]
@@ -129,7 +129,7 @@ def taken(signs: str, least: int, mark: Mark, inside: str) -> int:
         is_more = mark.takes_more and not mark.beside.outside
         return differing, unmatched(inside + in_pair) if mark.pair else 0, -count if is_more else count
 
-    return min(range(least, len(signs) + 1), key=cost)
+    return min(range(least, len(signs) + 1), key=cost) if least < len(signs) else least
 
 
 def difference(signs: str, others: str) -> int:
@@ -157,7 +157,7 @@ def core_and_tail(word: str) -> tuple[str, str]:
     A bracket that the word itself has opened is no such punctuation: word(s), {name}.
     """
     core = word.rstrip(STOPS + CLOSING)
-    if not LETTER.search(core):
+    if not LETTER.search(core) or len(word) - len(core) > MOST_SIGNS:
         return word, ""
     while (close := word[len(core) : len(core) + 1]) in BRACKETS:
         place = core.rfind(BRACKETS[close])
@@ -171,4 +171,5 @@ def core_and_tail(word: str) -> tuple[str, str]:
 def head_of(word: str) -> str:
     """Return the punctuation that a word begins with; "" for a word of punctuation alone."""
     core = word.lstrip(OPENING)
-    return word[: len(word) - len(core)] if LETTER.search(core) else ""
+    head = word[: len(word) - len(core)]
+    return head if len(head) <= MOST_SIGNS and LETTER.search(core) else ""

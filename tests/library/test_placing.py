@@ -4,27 +4,27 @@ import re
 
 import pytest
 
-from keras_transformer.text.occurrences import is_apart, occurrences
+from keras_transformer.text.occurrences import occurrences
 from keras_transformer.text.placing import (
-    Source,
-    Unit,
     alignment_of,
-    best_run,
+    best_run_of,
     groups,
-    inserted,
+    insert,
     is_other_form,
     is_replaceable,
     is_through,
     leading,
-    place_beside,
     placed,
     run_alike,
     text_of,
     trailing,
 )
 from keras_transformer.text.protected import joint, moved
+from keras_transformer.text.source import Source
 from keras_transformer.text.spans import NUMBERS, PLACEHOLDERS, TAGS, TERM, Span
 from keras_transformer.text.tags import without_tags
+from keras_transformer.text.unit_chain import Unit, UnitChain
+from keras_transformer.text.words import is_apart
 
 
 def source(text, *targets, kind=PLACEHOLDERS):
@@ -50,7 +50,7 @@ def test_an_alignment_is_pairs_of_numbers():
 
 @pytest.mark.parametrize("start, end, numbers", [(0, 3, [0]), (2, 5, [1]), (1, 4, [0, 1]), (2, 3, []), (0, 5, [0, 1])])
 def test_a_part_of_a_text_is_of_the_words_that_it_touches(start, end, numbers):
-    assert Source("ab cd", ()).words_of(start, end) == numbers
+    assert list(Source("ab cd", ()).words_of(start, end)) == numbers
 
 
 @pytest.mark.parametrize(
@@ -124,17 +124,19 @@ def test_a_span_takes_the_place_of_what_it_is_aligned_to_with_its_punctuation(of
 
 @pytest.mark.parametrize(
     "weights, run",
-    [
-        ([], None),
-        ([-1, 0], None),
-        ([1, -1, 1], (0, 0)),
-        ([1, -1, 2], (2, 2)),
-        ([-1, 1, 1, -1, 1], (1, 2)),
-        ([1, -2, 2, -1, 1], (2, 2)),
-    ],
+    [([], None), ([-1], None), ([1, -1, 1], (0, 0)), ([1, -1, -1, 1, 1], (3, 4)), ([-1, 1, 1, -1, 1], (1, 2))]
+    + [([1, 1, -1, 1, 1], (0, 4)), ([-1, 1, -1, -1, 1], (1, 1))],
 )
 def test_the_best_run_has_the_largest_sum_and_is_the_first_and_shortest_of_its_kind(weights, run):
-    assert best_run(weights) == run
+    assert best_run_of([number for number, weight in enumerate(weights) if weight > 0]) == run
+    found = UnitChain(units(*({7} if weight > 0 else () for weight in weights))).best_run(range(7, 8))
+    assert run == (found and (found[0].number, found[1].number))
+
+
+def test_no_run_has_what_is_placed():
+    words = units({7}, {7}, {7}, {7}, {7}, placed=(2,))
+    found = UnitChain(words).best_run(range(7, 8))
+    assert (found[0].number, found[1].number) == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -157,12 +159,19 @@ def test_a_form_of_a_term_begins_as_it_does_and_is_about_as_long_or_one_ends_as_
     assert is_other_form(word, term) == is_form
 
 
+def alike(words, place):
+    """The number of the unit that is nearest to a place, and another form of Bank."""
+    chain = UnitChain(words)
+    run = run_alike(chain, "Bank", [*chain, chain.end][place])
+    return run and run[0].number
+
+
 def test_the_form_of_a_term_that_is_nearest_and_not_placed_is_replaced():
     words = units((), (), (), (), text="Banken")
     words[2] = words[2]._replace(text="x")
-    assert run_alike(words, "Bank", 2) == (1, 1) and run_alike(words[2:], "Bank", 0) == (1, 1)
+    assert alike(words, 2) == 1 and alike(words[2:], 0) == 1
     words[1] = words[1]._replace(is_placed=True)
-    assert run_alike(words, "Bank", 2) == (3, 3) and run_alike(words[1:3], "Bank", 0) is None
+    assert alike(words, 2) == 3 and alike(words[1:3], 0) is None
     term = source("a bank b", "bank", kind=TERM)
     term = Source(term.text, (term.spans[0]._replace(target="Bank"),))
     assert text_of(placed(term, "c Banken d", [(0, 0), (2, 2)]).units) == "c Bank d"
@@ -172,11 +181,14 @@ def test_the_form_of_a_term_that_is_nearest_and_not_placed_is_replaced():
 
 def test_a_run_is_not_replaced_that_is_much_longer_than_the_span_or_the_whole_of_a_sentence_of_more_words():
     of_two = Source("a b", ())
-    for length, is_short in ((33, True), (34, False)):
-        words = [Unit("", "w" * length, frozenset()), *units(())]
-        assert is_replaceable(of_two, words, (0, 0), [0], "x") == is_short
-    assert not is_replaceable(of_two, units((), ()), (0, 1), [0], "x")
-    assert is_replaceable(of_two, units((), ()), (0, 1), [0, 1], "x")
+
+    def is_short(words, last, numbers):
+        links = list(chain := UnitChain(words))
+        return is_replaceable(of_two, chain, (links[0], links[last]), numbers, "x")
+
+    assert is_short([Unit("", "w" * 33, frozenset()), *units(())], 0, [0])
+    assert not is_short([Unit("", "w" * 34, frozenset()), *units(())], 0, [0])
+    assert not is_short(units((), ()), 1, [0]) and is_short(units((), ()), 1, [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -197,7 +209,9 @@ def test_a_run_is_not_replaced_that_is_much_longer_than_the_span_or_the_whole_of
 def test_what_nothing_is_aligned_to_belongs_behind_the_nearest_word_before_it_or_before_the_nearest_behind(
     sources, numbers, place
 ):
-    assert place_beside(units(*sources), numbers) == place
+    chain = UnitChain(units(*sources))
+    found = chain.place_beside(range(numbers[0], numbers[-1] + 1))
+    assert [*chain, chain.end].index(found) == place
 
 
 @pytest.mark.parametrize(
@@ -216,14 +230,17 @@ def test_what_nothing_is_aligned_to_belongs_behind_the_nearest_word_before_it_or
 )
 def test_what_is_inserted_stands_between_spaces_and_before_the_stop_of_the_sentence(words, place, suffix, text):
     before = [Unit(" " * (number > 0), word, frozenset()) for number, word in enumerate(words)]
-    found = inserted(before, place, "{x}", suffix, frozenset({7}))
-    assert text_of(found) == text
-    [new] = [unit for unit in found if unit.is_placed]
-    assert new.sources == {7} and "{x}" in new.text
+    chain = UnitChain(before)
+    insert(chain, [*chain, chain.end][place], "{x}", suffix, range(7, 8))
+    assert text_of(chain.units()) == text
+    [new] = [unit for unit in chain.units() if unit.is_placed]
+    assert "{x}" in new.text and chain.place_beside(range(8, 9)).before.unit == new
 
 
 def test_a_stop_of_what_is_placed_stays_with_it():
-    assert text_of(inserted(units((), text="{y}.", placed=(0,)), 1, "{x}", ".", frozenset())) == "{y}. {x}"
+    chain = UnitChain(units((), text="{y}.", placed=(0,)))
+    insert(chain, chain.end, "{x}", ".", range(1))
+    assert text_of(chain.units()) == "{y}. {x}"
 
 
 @pytest.mark.parametrize(

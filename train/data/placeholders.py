@@ -10,7 +10,7 @@ from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import EOS
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.text.placeholders import placeholders_in, symbol_of
-from keras_transformer.text.placing import WORD
+from keras_transformer.text.source import WORD
 from keras_transformer.text.spans import KINDS, TAGS, Protection, Span
 
 from ..config.training import RowLengths
@@ -81,9 +81,9 @@ def spans_of(text: str) -> dict[tuple[int, int], str]:
     """Return the spans of a text that may be replaced, from left to right: by start and end."""
     spans = PROTECTION.spans(text)
     for match in WORD.finditer(text):
-        start, end = match.span(2)
-        bare = match[2].strip(".,;:!?\"'()[]")
-        start += match[2].find(bare) if bare else 0
+        start, end = match.span()
+        bare = match[0].strip(".,;:!?\"'()[]")
+        start += match[0].find(bare) if bare else 0
         end = start + len(bare)
         is_name = len(bare) > 1 and bare.isalnum() and (any(c.isdigit() for c in bare) or bare[1:] != bare[1:].lower())
         is_name |= len(bare) > 1 and bare.isalpha() and bare[0].isupper() and start > 0

@@ -1,0 +1,151 @@
+"""What is done for a line costs time in proportion to the line: of four times the text, not much more than four times.
+
+Each case makes a text of about n characters that is as bad as we know, and what is done with it.
+"""
+
+import gc
+import time
+
+import pytest
+
+from keras_transformer.text.documents import DocumentTranslator
+from keras_transformer.text.glossary import Glossary, Term
+from keras_transformer.text.numbers import numbers_in
+from keras_transformer.text.protected import ProtectedLine
+from keras_transformer.text.required import has_phrase, is_missing
+from keras_transformer.text.sentences import sentences_of
+from keras_transformer.text.spans import KINDS, Protection
+from keras_transformer.text.survival import survival
+
+MOST_GROWTH = 9.0  # of the time if the text is four times as long: 4 if it is linear, 16 if it is quadratic
+LITTLE = 0.01  # seconds, below which growth is not measured
+
+ADVERSARIAL = {  # text of n characters
+    "digits": lambda n: "a %" + "0" * n,
+    "numbers": lambda n: "dog " + "1 " * (n // 2),
+    "numbers with signs": lambda n: "-1,5." * (n // 5),
+    "brackets": lambda n: "http://a" + ")" * n,
+    "URLs": lambda n: "http://" * (n // 7),
+    "addresses": lambda n: "a.b@c.d-" * (n // 8),
+    "one address": lambda n: "a@" + "a." * (n // 2),
+    "comments": lambda n: "<!--" * (n // 4),
+    "open tags": lambda n: "<a " * (n // 3),
+    "quotes": lambda n: "<a \"<a '" * (n // 8),
+    "braces": lambda n: "{" * n,
+    "double braces": lambda n: "{{a" * (n // 3),
+    "dollars": lambda n: "${" * (n // 2),
+    "per cent": lambda n: "%(" * (n // 2),
+    "colons": lambda n: ":a" * (n // 2),
+    "ICU": lambda n: "{a, plural, " * (n // 12),
+    "spaces": lambda n: "a" + " " * n,
+    "line breaks": lambda n: "a\n" * (n // 2),
+    "letters": lambda n: "a" * n,
+    "capitals": lambda n: "A" * n,
+    "words": lambda n: "a " * (n // 2),
+    "stops": lambda n: "a" + "." * n,
+    "hyphens": lambda n: "- " * (n // 2),
+    "one hyphen": lambda n: "-" * n,
+    "signs of marks": lambda n: "\ue000" + "1 " * (n // 2),
+    "backslashes": lambda n: "\\" * n,
+    "ampersands": lambda n: "&" * n,
+    "entities": lambda n: "&#" + "0" * n,
+    "Han": lambda n: "\u72ac" * n,
+    "marks": lambda n: "e" + "\u0301" * n,
+    "pairs": lambda n: "<b>a</b> " * (n // 9),
+    "pairs of a word": lambda n: "<b>a</b>" * (n // 8),
+    "nested": lambda n: "<b>" * (n // 7) + "a" + "</b>" * (n // 7),
+    "crossed": lambda n: "".join(f"<a{k}>" for k in range(n // 10)) + "</a0>" * (n // 10),
+    "closing": lambda n: "<p><i>" * (n // 12) + "</b>" * (n // 8),
+    "tags and signs": lambda n: "(<b>(" * (n // 5) + "a" + ")</b>" * (n // 5),
+    "breaks": lambda n: "a<br>" * (n // 5),
+    "placeholders": lambda n: " ".join(f"{{a{k}}} x" for k in range(n // 8)),
+    "placeholders of a word": lambda n: "".join(f"{{a{k}}}" for k in range(n // 6)),
+    "the same": lambda n: "{a} " * (n // 4),
+    "the same of a word": lambda n: "{a}" * (n // 3) + " b",
+    "tags and placeholders": lambda n: "<b>{a} " * (n // 7),
+}
+
+
+def seconds_of(function, *args):
+    """The process time of the fastest of three calls."""
+    gc.collect()
+    gc.disable()
+    try:
+        times = []
+        for _ in range(3):
+            start = time.process_time()
+            function(*args)
+            times.append(time.process_time() - start)
+            if times[-1] > 5:
+                break
+    finally:
+        gc.enable()
+    return min(times)
+
+
+def growth_of(work, make, size=500, largest=16_000):
+    """How much more time `work` takes for four times the text, if it takes enough to be measured; 1 if it does not."""
+    growths = []
+    for _ in range(3):
+        n, before = size, seconds_of(work, make(size))
+        while 4 * n <= largest:
+            n, earlier = 4 * n, before
+            before = seconds_of(work, make(n))
+            if before > 25 * LITTLE:
+                break
+        growths.append(before / max(earlier, LITTLE))
+        if growths[-1] < MOST_GROWTH:
+            break
+    return min(growths)
+
+
+EVERY_KIND = Protection(KINDS, has_marks=True)
+DIAGONAL = [(number, number) for number in range(200)]
+ONE_TO_MANY = [(0, number) for number in range(200)]
+TERMS = Glossary(
+    [*(Term("a" * k, "b") for k in range(1, 999)), *(Term("a " * k + "b", "c", ("part",)) for k in range(300))]
+)
+
+
+def protect(line):
+    ProtectedLine.of(line, EVERY_KIND)
+
+
+def restore(line):
+    """A translation that has lost all spans, one that copied the line, and one of one word."""
+    for placeholders in (0, 100):
+        protected = ProtectedLine.of(line, EVERY_KIND, placeholders)
+        for alignment in (DIAGONAL, ONE_TO_MANY, []):
+            protected.restored("ein Hund l\u00e4uft (schnell)." * 20, alignment)
+            protected.restored(protected.source.text, alignment)
+        protected.needs_alignment(protected.source.text)
+
+
+def document(text):
+    """A document whose sentences are too long for a model that reads 60 characters."""
+
+    def translate(lines):
+        from keras_transformer.pieces.translation import Translation
+
+        return [Translation(line, 0.0) for line in lines]
+
+    DocumentTranslator(translate, "en", lambda lines: [len(line) > 60 for line in lines]).document(text)
+
+
+WORK = {
+    "protect": protect,
+    "restore": restore,
+    "glossary": lambda text: list(TERMS.matches(text)),
+    "numbers": numbers_in,
+    "required": lambda text: [has_phrase(text, phrase) for phrase in ("a" * 100 + "b", "a " * 50 + "b", ")" * 50)],
+    "missing": lambda text: is_missing(text[:200] + "x", text),
+    "survival": lambda text: survival([(text, text)]),
+    "sentences": lambda text: sentences_of(text, "en"),
+    "document": document,
+}
+
+
+@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize("kind", ADVERSARIAL)
+def test_four_times_the_line_takes_about_four_times_the_time(work, kind):
+    assert growth_of(WORK[work], ADVERSARIAL[kind]) < MOST_GROWTH
