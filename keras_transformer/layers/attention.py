@@ -1,6 +1,7 @@
 """Scaled dot-product attention and multi-head attention (Vaswani et al. 2017, section 3.2)."""
 
 import operator
+import warnings
 
 import keras
 from keras import ops
@@ -121,11 +122,13 @@ class MultiHeadAttention(AttentionHeads):
         value_dim: d_v, width of one head's values. None means `key_dim`.
         use_bias: add a bias to each projection; the paper has none.
 
-    Shapes: query (B, Q, d_model), memory (B, K, any width); mask bool (B, Q, K) or (1, Q, K), or (B, K) if it is the
-    same for every query; memory_mask bool (B, K). Both must allow a key. Without `memory_mask`, a mask that Keras
-    carries with `memory`, as after `keras.layers.Embedding(mask_zero=True)`, takes its place. A mask that Keras carries
-    with `query` stays with the output.
-    Returns output (B, Q, d_model) and attention weights (B, h, Q, K). Raises ValueError for a number or width below 1.
+    Shapes: query (B, Q, d_model), memory (B, K, any width); mask bool (B, Q, K), (B, K) if it is the same for every
+    query, or (B, h, Q, K) if the heads differ; memory_mask bool (B, K). Each axis but the last may be 1. A mask of two
+    axes is never (Q, K), as it is in Keras' own layer. Both masks must allow a key. Without `memory_mask`, a mask that
+    Keras carries with `memory`, as after `keras.layers.Embedding(mask_zero=True)`, takes its place. A mask that Keras
+    carries with `query` stays with the output.
+    Returns output (B, Q, d_model) and attention weights (B, h, Q, K). Raises ValueError for a number or width below 1,
+    and for a mask of another shape.
     """
 
     def build(
@@ -141,7 +144,8 @@ class MultiHeadAttention(AttentionHeads):
         keys = self.split_heads(self.key_projection(memory))  # (B, K, width) -> (B, h, K, d_k)
         values = self.split_heads(self.value_projection(memory))
         query = self.split_heads(self.query_projection(query))  # (B, Q, d_model) -> (B, h, Q, d_k)
-        mask = both_masks(*map(for_every_head, (mask, memory_mask)))
+        shape = (query.shape[0], self.num_heads, query.shape[2], keys.shape[2])
+        mask = both_masks(*(for_every_head(each, shape) for each in (mask, memory_mask)))
         heads, weights = scaled_dot_product_attention(query, keys, values, mask)
         if has_fused_kernel(query, keys, values):
             heads = fused_attention(query, keys, values, mask)  # the compiler drops the heads above, which nothing uses
@@ -170,13 +174,29 @@ class MultiHeadAttention(AttentionHeads):
         return query_shape, (batch, self.num_heads, queries, keys)
 
 
-def for_every_head(mask):
-    """(B, Q, K) -> (B, 1, Q, K), and (B, K) -> (B, 1, 1, K); None stays None"""
+def for_every_head(mask, shape: tuple[int | None, ...]):
+    """(B, Q, K) -> (B, 1, Q, K), and (B, K) -> (B, 1, 1, K); None stays None, and so does a mask of four axes.
+
+    shape: (B, h, Q, K), None where it is not known. Raises ValueError for a mask that does not fit it, and warns of one
+    that could also be (Q, K).
+    """
     if mask is None:
         return None
-    if len(mask.shape) == 2:
+    given = tuple(mask.shape)
+    if len(given) == 2:
+        batch, _, queries, _ = shape
+        if batch == queries != 1 and given[0] == batch:
+            warnings.warn(f"The mask {given} is taken for (B, K), not for (Q, K), which mask[None] is.", stacklevel=2)
         mask = ops.expand_dims(mask, 1)
-    return ops.expand_dims(mask, 1)
+    if len(given) in (2, 3):
+        mask = ops.expand_dims(mask, 1)
+    sizes = zip(mask.shape, shape, strict=False)
+    if len(mask.shape) != 4 or any(None not in (size, fits) and size not in (1, fits) for size, fits in sizes):
+        raise ValueError(
+            f"A mask must be (B, Q, K), (B, K) or (B, h, Q, K), and (B, h, Q, K) is {shape} here. Received: a mask of "
+            f"shape {given}. If it is (Q, K), give mask[None]."
+        )
+    return mask
 
 
 def both_masks(mask, other):

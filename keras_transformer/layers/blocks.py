@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.attention import MultiHeadAttention, for_every_head
 from keras_transformer.layers.composite import CompositeLayer
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.normalization import NORMS, Residual
@@ -117,7 +117,7 @@ class EncoderBlock(AttentionBlock):
         norm_epsilon: added to the variance in LayerNorm.
         attention_bias: add a bias to each projection of attention.
 
-    Shapes: states (B, L, d_model); mask bool (B, L, L), (1, L, L) or (B, L), True means "may attend".
+    Shapes: states (B, L, d_model); mask bool (B, L, L), (1, L, L), (B, L) or (B, h, L, L), True means "may attend".
     A mask that Keras carries with `states`, as after `keras.layers.Embedding(mask_zero=True)`, hides padding as well,
     and stays with the states.
     Returns states (B, L, d_model) and attention weights (B, h, L, L). Raises ValueError for what its parts refuse: a
@@ -166,9 +166,10 @@ class DecoderBlock(MemoryBlock):
     Args and errors: those of EncoderBlock.
 
     Shapes: states (B, T, d_model), memory (B, S, d_model), self_mask bool (B, T, T), (1, T, T) or (B, T), memory_mask
-    bool (B, T, S) or (B, S). Without `self_mask`, a position attends to itself and to those before it. A `self_mask` of
-    (B, T) is True at real positions; a position then attends only to those of them. Masks that Keras carries with
-    `states` and `memory` hide padding as well; that of `states` stays with the states.
+    bool (B, T, S) or (B, S); both may be of each head, as in MultiHeadAttention. Without `self_mask`, a position
+    attends to itself and to those before it. A `self_mask` of (B, T) is True at real positions; a position then attends
+    only to those of them. Masks that Keras carries with `states` and `memory` hide padding as well; that of `states`
+    stays with the states.
     Returns states (B, T, d_model), self-attention weights (B, h, T, T) and encoder-decoder weights (B, h, T, S).
     """
 
@@ -189,7 +190,9 @@ class DecoderBlock(MemoryBlock):
         if self_mask is None:
             self_mask = causal_mask(ops.shape(states)[1])
         elif len(self_mask.shape) == 2:
-            self_mask = ops.logical_and(ops.expand_dims(self_mask, 1), causal_mask(ops.shape(states)[1]))
+            batch, length, _ = states.shape
+            self_mask = for_every_head(self_mask, (batch, 1, length, length))
+            self_mask = ops.logical_and(self_mask, ops.expand_dims(causal_mask(ops.shape(states)[1]), 1))
         query = self.self_attention_residual.sublayer_input(states)
         output, self_weights = self.self_attention(query, query, self_mask)
         states = self.self_attention_residual.add_and_norm(states, output)
