@@ -248,8 +248,6 @@ BAD = [
     ("jsonl", '{"text": "a"}\n{"text": "\\ud83d"}', 3, r"line 2: the field 'text' has \\ud83d, half of a character"),
     ("tsv", "\n", 0, "line 1 has no field 'text'; it has none"),
     ("tsv", "text\ra\rb", 0, "has 3 lines that end in CR alone"),
-    ("srt", "1\r00:00:01,000 --> 00:00:02,000\ra", 0, "has 3 lines that end in CR alone"),
-    ("vtt", "WEBVTT\r\r00:01.000 --> 00:02.000\ra\r", 0, "has 4 lines that end in CR alone"),
     ("tsv", "id\tbody\n", 0, "line 1 has no field 'text'; it has id, body"),
     ("srt", "1\n00:00:01,000 --> 00:00:02,000\na\n\n2\n00:00:xx --> 00\n", 2, "line 6 has broken times: '00:00:xx"),
     ("srt", "1\n00:00:01,000 --> 00:00:02,000\na\n\n2\ntext\n", 2, "line 6 is 'text', not the times of cue 2"),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from keras_transformer.ground.errors import InputError
-from keras_transformer.ground.files import BYTE_ORDER_MARK, read_whole_lines, with_line_feeds
+from keras_transformer.ground.files import BYTE_ORDER_MARK, read_whole_lines
 from keras_transformer.text.formats.parts import PLAIN, Field, Notation, Part, unescaped
 from keras_transformer.text.passages import Passage, Token
 
@@ -19,7 +19,10 @@ CLOCK = r"(?:(\d{1,9}):)?([0-5]?\d):([0-5]?\d)[,.](\d{1,3})"
 LOOSE_CLOCK = r"(?:(\d{1,9}):)?([0-5]?\d):([0-5]?\d)(?:[,.](\d{1,3}))?(?![\d:,.])"  # as players read it in SRT
 SPEAKER = re.compile(r"\s*[-\u2013\u2014]\s*(?=\S)")  # a line of somebody else
 VOICE = re.compile(r"\s*<v[ \t.]")  # of WebVTT
-LINE_BREAK = re.compile(r"[ \t]*(?:\r?\n|<[bB][rR][ \t]*/?>|(?<!:)\\N)[ \t]*")  # <br>: of HTML; \N: of SubStation Alpha
+LINE_END = re.compile(r"\r\n?|\n")
+LINE_BREAK = re.compile(
+    rf"[ \t]*(?:{LINE_END.pattern}|<[bB][rR][ \t]*/?>|(?<!:)\\N)[ \t]*"
+)  # <br>: of HTML; \N: of SubStation Alpha
 BLOCK = re.compile(r"(?:NOTE|STYLE|REGION)\b")  # of WebVTT, that is no cue
 WORD = re.compile(r"(?:<[^<>]*>|\{[^{}]*\}|\S)+")
 
@@ -33,7 +36,7 @@ class Dialect(NamedTuple):
     example: str
 
 
-ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
+ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);?")
 SRT = Dialect(
     re.compile(rf"\ufeff?\s*{LOOSE_CLOCK}\s*-->\s*{LOOSE_CLOCK}(?:\s.*)?"),
     re.compile(r"</?(?:[biusBIUS]|font\b[^<>]*|FONT\b[^<>]*)>|\{(?:[\\/][^{}]*|[biusBIUS])\}"),
@@ -50,17 +53,23 @@ VTT = Dialect(
 
 def srt_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
     """Yield the parts of an SRT file. Raises InputError, with the number of the line, for times that are broken."""
-    return cue_parts(read_whole_lines(stream, name), name, SRT)
+    return cue_parts(lines_of_any_end(read_whole_lines(stream, name)), name, SRT)
 
 
 def vtt_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
     """Yield the parts of a WebVTT file. Raises InputError, with the line, for times that are broken, or no WEBVTT."""
-    lines = read_whole_lines(stream, name)
-    first = next(with_line_feeds(lines, name), "")
+    lines = lines_of_any_end(read_whole_lines(stream, name))
+    first = next(lines, "")
     if not re.match(r"\ufeff?WEBVTT(?:\s|$)", first):
         raise InputError(f"{name}, line 1 is {first.strip()[:40]!r}; a WebVTT file begins with WEBVTT.")
     yield first
     yield from cue_parts(lines, name, VTT, first_line=2, in_block=True)
+
+
+def lines_of_any_end(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines, each with its end, which may be CR alone."""
+    for line in lines:
+        yield from re.split(r"(?<=\r)(?!\n|\Z)", line)
 
 
 def cue_parts(
@@ -72,7 +81,7 @@ def cue_parts(
     """
     label, cue, is_cue = "", [], False  # the line before the times of this block, and the lines after them
     stray, has_cues, count = "", False, 0  # the first line outside of a cue, whether there is one, and how many
-    for number, line in enumerate(with_line_feeds(lines, name), first_line):
+    for number, line in enumerate(lines, first_line):
         where = f"{name}, line {number:,}"
         is_numbered = dialect is SRT and is_number(label) and (not has_cues or (line.strip() and is_next(label, count)))
         if is_cue and dialect.times.fullmatch(line.rstrip("\r\n")):  # no empty line parts two cues
@@ -160,7 +169,7 @@ def field_of(speech: str, dialect: Dialect) -> Iterator[Part]:
         reached = found.end()
     tokens += dialect.notation.tokens(content[reached:])
     most = max(LONGEST_LINE, *map(shown_length, LINE_BREAK.split(content)))
-    first_break = LINE_BREAK.search(content) or re.search(r"\r?\n", speech)
+    first_break = LINE_BREAK.search(content) or LINE_END.search(speech)
     line_break = first_break[0].strip(" \t") if first_break else "\n"
     yield Field(Passage(tokens, dialect.notation.written), lambda text: laid_out(text, most, line_break))
     yield speech[len(content) :]
