@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
 from keras_transformer.ground.files import on_one_line
+from keras_transformer.ground.json_members import with_values
 from keras_transformer.ground.notations import json_of
 from keras_transformer.pieces.batching import SURROGATE
 
@@ -77,7 +78,7 @@ class TabLines(NamedTuple):
 
 
 class JsonLines(NamedTuple):
-    """A line is an object of JSON, which gets the outputs and the error as further keys.
+    """A line is an object of JSON, which gets the outputs and the error as further keys; all else stays as it is.
 
     columns: the keys whose texts are read.
     """
@@ -97,14 +98,16 @@ class JsonLines(NamedTuple):
         return values
 
     def write(self, line: str, outputs: dict[str, Any]) -> str:
-        return as_json(self.object_of(line) | outputs | {ERROR: None})
+        self.object_of(line)
+        return with_values(checked_line(line), outputs | {ERROR: None}, as_json)
 
     def refuse(self, line: str, names: Iterable[str], reason: str) -> str:
+        values = dict.fromkeys(names) | {ERROR: reason}
         try:
-            values = self.object_of(line)
+            self.object_of(line)
         except RowError:
-            values = {"line": without_end(line)}
-        return as_json(values | dict.fromkeys(names) | {ERROR: reason})
+            return as_json({"line": without_end(line)} | values)
+        return with_values(checked_line(line), values, as_json)
 
     def is_refused(self, line: str) -> bool:
         return json_of(line)[ERROR] is not None
@@ -165,7 +168,7 @@ def field_of(value: Any) -> str:
     return str(int(value) if isinstance(value, bool) else value)
 
 
-def as_json(values: dict[str, Any]) -> str:
-    """Return an object of JSON as one line; half of a character, which UTF-8 has not, stays an escape."""
+def as_json(values: Any) -> str:
+    """Return values as JSON in one line; half of a character, which UTF-8 has not, stays an escape."""
     text = json.dumps(values, ensure_ascii=False)
     return json.dumps(values) if SURROGATE.search(text) else text

@@ -67,6 +67,22 @@ def test_a_line_without_its_text_says_why(each, line, reason):
         each.read(line)
 
 
+@pytest.mark.parametrize(
+    "line, written",
+    [
+        ('{"a": "one", "n": 1.50, "m": 1e400}', '{"a": "one", "n": 1.50, "m": 1e400, "score": <S>, "error": <E>}'),
+        ('{ "k":1,"k": 2, "a":"\\u00e9" }', '{ "k":1,"k": 2, "a":"\\u00e9", "score": <S>, "error": <E>}'),
+        ('{"score": {"x": "}"} , "a": ""}\r', '{"score": <S> , "a": "", "error": <E>}'),
+        ('{"a": "", "error" :null, "score":0, "score": 2}', '{"a": "", "error" :<E>, "score":<S>, "score": <S>}'),
+        ("{}", '{"score": <S>, "error": <E>}'),
+    ],
+)
+def test_all_but_the_outputs_stays_as_it_is_written(line, written):
+    each = JsonLines(("a",))
+    assert each.write(line, {"score": 1}) == written.replace("<S>", "1").replace("<E>", "null")
+    assert each.refuse(line, ["score"], "No.") == written.replace("<S>", "null").replace("<E>", '"No."')
+
+
 def test_half_of_a_character_in_another_key_stays_what_it_was():
     line = '{"a": "one", "b": "\\ud83d"}'
     written = JsonLines(("a",)).write(line, {})

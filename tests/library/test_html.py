@@ -100,6 +100,7 @@ def test_what_is_not_closed_is_named_by_its_first_line_when_all_is_written(html,
     "html",
     [
         "<svg><path/><g><circle /></g></svg>",
+        "<frameset><frame src=x><frame></frameset>",
         "<p><b>a</p></b>",
         "<p><b>a<div>b</b></div>",
         "<table><tr><td>a<tr><td>b</table>",

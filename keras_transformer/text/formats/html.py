@@ -14,7 +14,9 @@ from keras_transformer.text.formats.encodings import META, XML, declared_text
 from keras_transformer.text.formats.parts import Field, Notation, Part, TranslatedError, unescaped
 from keras_transformer.text.passages import Passage, Token
 
-VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
+VOID = frozenset(
+    "area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr".split()
+)
 KEPT = frozenset("code kbd math object pre rp rt rtc samp svg template var".split())  # unless translate="yes"
 RAW = frozenset("iframe noembed noframes plaintext script style textarea xmp".split())  # never: they have no markup
 FOREIGN = frozenset(["svg", "math"])  # inside of them a slash closes an element

@@ -1,11 +1,10 @@
 """JSON lines and tab-separated values: a record per line, whose fields have names."""
 
 import json
-import json.decoder
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
 
+from keras_transformer.ground import json_members
 from keras_transformer.ground.errors import InputError, UserError
 from keras_transformer.ground.files import BYTE_ORDER_MARK, read_whole_lines, with_line_feeds
 from keras_transformer.text.formats.parts import Field, Notation, Part
@@ -13,18 +12,8 @@ from keras_transformer.text.formats.parts import Field, Notation, Part
 ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")
 JSON = Notation(ESCAPE, lambda raw: json.loads(f'"{raw}"'), lambda text: json.dumps(text, ensure_ascii=False)[1:-1])
 TSV = Notation(re.compile(r"(?!)"), str, lambda text: text.replace("\t", " "))
-SPACE = " \t\r\n"  # of JSON
 MOST_DIGITS = 10  # of the number of a column
 HALF = re.compile("[\ud800-\udfff]")  # of a character: a surrogate without its partner
-
-
-class Member(NamedTuple):
-    """A member of a JSON object. start, end: where its value stands."""
-
-    name: str
-    value: Any
-    start: int
-    end: int
 
 
 def jsonl_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
@@ -62,30 +51,16 @@ def jsonl_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> It
         yield line[reached:]
 
 
-def members_of(line: str, where: str) -> list[Member]:
+def members_of(line: str, where: str) -> list[json_members.Member]:
     """Return the members of a JSON object in a line. Raises InputError, which begins with `where`, if it is none."""
-    start = behind_space(line, int(line.startswith(BYTE_ORDER_MARK)))
+    start = json_members.behind_space(line, int(line.startswith(BYTE_ORDER_MARK)))
     try:
         content = json.loads(line[start:], parse_int=len)
     except (json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"{where} is not JSON: {error}.") from None
     if not isinstance(content, dict):
         raise InputError(f"{where} is not a JSON object with fields, but {line.strip():.40}.")
-    members, place, decoder = [], start + 1, json.JSONDecoder(parse_int=len)
-    while line[place := behind_space(line, place)] != "}":
-        name, place = decoder.raw_decode(line, behind_space(line, place + (line[place] == ",")))
-        place = behind_space(line, behind_space(line, place) + 1)  # behind the colon
-        value, end = decoder.raw_decode(line, place)
-        members.append(Member(name, value, place, end))
-        place = end
-    return members
-
-
-def behind_space(line: str, place: int) -> int:
-    """Return where the first character of a line is, from this place on, that is no white space."""
-    while line[place : place + 1] and line[place] in SPACE:
-        place += 1
-    return place
+    return json_members.members_of(line, start)
 
 
 def tsv_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
