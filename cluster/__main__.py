@@ -99,7 +99,7 @@ def back_translate(
     """Translate target text back into sources.
 
     As `translate`, with an export of the other direction. --temperature 1 samples (Edunov et al. 2018) in place of the
-    beam, --tag marks what was translated (Caswell et al. 2019); a training lists it in tokenizer.tags.
+    beam, --tag marks what was translated (Caswell et al. 2019): a training has the same tag at the entry of data.train.
     """
     with exit_codes():
         request = request_of(Translate(sorted_inputs(search), tag), source, format, [column], batch_size)

@@ -6,6 +6,7 @@ import pytest
 
 from keras_transformer.optimizers import paper_optimizer
 from keras_transformer.schedules import WarmupInverseSquareRoot
+from tests.support.processes import python
 
 
 def test_the_constants_are_those_of_section_5_3():
@@ -62,3 +63,26 @@ def test_accumulated_gradients_make_the_updates_of_their_mean(micro_batches):
         np.testing.assert_allclose(accumulated.numpy(), whole.numpy(), rtol=1e-5)
     restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(optimizer))
     assert restored.get_config() == optimizer.get_config()
+
+
+TWO_REPLICAS = """
+import tensorflow as tf
+devices = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(devices[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+from keras_transformer.optimizers import paper_optimizer
+
+with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
+    paper_optimizer(8)
+    try:
+        paper_optimizer(8, gradient_accumulation_steps=4)
+    except ValueError as error:
+        print(error)
+"""
+
+
+@pytest.mark.slow
+def test_gradients_are_not_accumulated_on_several_replicas():
+    process = python("-c", TWO_REPLICAS)
+    assert "gradient_accumulation_steps is 4, and " in process.stdout and "here are 2." in process.stdout, (
+        process.stderr
+    )

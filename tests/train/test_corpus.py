@@ -89,6 +89,14 @@ def test_a_tag_stands_before_every_source_sentence_of_its_entry_but_no_empty_one
     assert corpus.train.fingerprint()["tags"] == ["", "<2de>"]
 
 
+@pytest.mark.parametrize("written", [b"<bt> a\n<bt>\n<bt> c\n", b"<bt>a\n<bt>\n<bt>c\n", b"a\n\nc\n"])
+def test_back_translated_text_has_its_tag_once_whoever_wrote_it(tmp_path, written):
+    """With a space `cluster back-translate --tag` writes it, before a translation that is empty too."""
+    pair = files(tmp_path, written, b"x\ny\nz\n").train[0]
+    data = FilesData(source="files", train=[{"files": pair, "tag": "<bt>"}], validation=[pair])
+    assert train_pairs(data) == [("<bt>a", "x"), ("<bt>c", "z")]
+
+
 def test_a_split_can_be_read_again_and_counts_anew(tmp_path):
     split = load_corpus(files(tmp_path, b"a\n \nb\nc\n", b"x\ny\n\nz\n")).train
     for _ in range(2):

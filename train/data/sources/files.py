@@ -74,10 +74,11 @@ def _split(
 
 
 def tagged(pairs: Iterable[Pair], tag: str) -> Iterator[Pair]:
-    """Put the tag before every source sentence; an empty one stays empty."""
+    """Put the tag before every source sentence, once if it is there already; an empty one stays empty."""
     if not tag:
         return iter(pairs)
-    return ((source if is_blank(source) else tag + source, target) for source, target in pairs)
+    texts = ((source.removeprefix(f"{tag} ").removeprefix(tag), target) for source, target in pairs)
+    return ((text if is_blank(text) else tag + text, target) for text, target in texts)
 
 
 def _paths(name: str, files: list[str] | str) -> list[pathlib.Path]:
