@@ -37,6 +37,7 @@ from tests.support.documents import capitals, texts_of, through
         # the inner value counts
         ("<div translate=no>a<p translate=yes>b <i>c</i> d</p>e<p translate>f</p>g</div>h", ["b c d", "f", "h"]),
         ("<p>a <span class=notranslate>b <i translate=yes>c</i> d</span> e</p>", ["a", "c", "e"]),
+        ("<textarea>a<p translate=yes>b</p></textarea><noframes>c<p translate=yes>d</noframes>e", ["e"]),
         ("<code translate=yes>a</code><script translate=yes>b</script><p translate=maybe>c</p>", ["a", "c"]),
         # inline is what HTML shows in a line
         ("<p>a <svg><path d=''/><text>t</text></svg> b</p>", ["a b"]),

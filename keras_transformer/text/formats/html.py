@@ -194,7 +194,9 @@ class _Walk:
             if was_kept and self.translates:  # without an end tag
                 yield from self._end_kept()
                 was_kept = False
-            self.open.append(_Open(event.name, event.place[0], translates(event, self.translates)))
+            is_raw = not self.translates and any(self.counts[name] for name in RAW)
+            may = not is_raw and translates(event, self.translates)
+            self.open.append(_Open(event.name, event.place[0], may))
             self.counts[event.name] += 1
         elif event.kind == "end":
             self._close(event.name)
