@@ -118,3 +118,12 @@ def test_a_file_of_litert_without_a_constrained_signature_refuses_a_prefix_by_na
     assert told(translator.translate(LINES)) == told(engines["LiteTranslator"].translate(LINES))
     with pytest.raises(ConfigError, match="This LiteRT model does not take target_prefix; it takes glossary, keep, n_"):
         translator.translate(["the cat"], prefixes=["a"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ENGINES)
+def test_lines_without_a_letter_stay_and_branches_are_translated_one_by_one(name, engines):
+    lines = ["12345", "the {n, plural, one {fox #} other {hens {x}}}", "\U0001f600", "", "the cat"]
+    kept, message, emoji, blank, _ = (best.text for best in engines[name].translate(lines))
+    assert (kept, emoji, blank) == ("12345", "\U0001f600", "")
+    assert re.fullmatch(r"\{n, plural, one \{.*#.*\} other \{.*\{x\}.*\}\}", message), message
