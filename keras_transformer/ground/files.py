@@ -23,6 +23,7 @@ LONGEST_LINE = 1 << 26  # bytes, its end included; memory would not hold a line 
 DEVICES, PROCESSES = pathlib.Path("/dev"), pathlib.Path("/proc")  # whose entries no file replaces
 GZIP = b"\x1f\x8b"  # the first bytes of every gzip file
 OFFICE = re.compile(rb"PK\x03\x04.{26}(?:mimetype|\[Content_Types\]|_rels/|docProps/|word/|META-INF/)", re.DOTALL)
+DAMAGED_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 DAMAGED_ARCHIVE = (  # what zipfile, and NumPy above it, raise for a .zip or .npz file that was changed
     zipfile.BadZipFile,
     zlib.error,
@@ -199,7 +200,7 @@ def _naming(stream: Iterable[bytes], name: str | os.PathLike) -> Iterator[bytes]
     try:
         yield from stream
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno is not None:  # others say themselves what is wrong
             error.filename = os.fspath(name)
         raise
 
@@ -208,10 +209,38 @@ def unpacked_lines(path: str | os.PathLike) -> Iterator[str]:
     """Yield the lines of a file as `read_lines` does, gzip-compressed or not. Raises OSError or InputError."""
     with open(path, "rb") as file:
         is_gzip = file.peek(len(GZIP))[: len(GZIP)] == GZIP
-        try:
-            yield from read_lines(gzip.GzipFile(fileobj=file) if is_gzip else file, path)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise InputError(f"{path} cannot be decompressed: {error}. It is damaged: copy it again.") from None
+        yield from undamaged(read_lines(gzip.GzipFile(fileobj=file) if is_gzip else file, path), path, is_gzip)
+
+
+def undamaged(lines: Iterable[str], path: str | os.PathLike, is_gzip: bool) -> Iterator[str]:
+    """Yield the lines of a file. Raises InputError, with the line before it, for damage to a file of gzip.
+
+    Damaged text is often no UTF-8 before its checksum is reached: then the rest is read before its encoding is blamed.
+    """
+    number = 0
+    try:
+        for line in lines:
+            yield line
+            number += 1
+    except (*DAMAGED_GZIP, InputError) as error:
+        if not is_gzip or (isinstance(error, InputError) and not is_damaged_gzip(path)):
+            raise
+        cause = "what follows is no text" if isinstance(error, InputError) else f"{error}".rstrip(".")
+        raise InputError(
+            f"{path} cannot be decompressed after line {number:,}: {cause}. It is damaged, or not a gzip file: copy it "
+            "again."
+        ) from None
+
+
+def is_damaged_gzip(path: str | os.PathLike) -> bool:
+    """Return whether a file cannot be decompressed to its end."""
+    try:
+        with gzip.open(path) as file:
+            while file.read(1 << 20):
+                pass
+    except DAMAGED_GZIP:
+        return True
+    return False
 
 
 def packer_of(beginning: bytes) -> str | None:

@@ -1,8 +1,10 @@
 """Archives with other bytes than were written: whatever is wrong with one, its reader says so, without a traceback."""
 
 import errno
+import gzip
 import io
 import pathlib
+import re
 import zipfile
 
 import numpy as np
@@ -10,14 +12,15 @@ import pytest
 
 from keras_transformer.doctor.finding import MISSING
 from keras_transformer.doctor.runs import newest_checkpoint
-from keras_transformer.ground.errors import ConfigError
-from keras_transformer.ground.files import DAMAGED_ARCHIVE
+from keras_transformer.ground.errors import ConfigError, UserError
+from keras_transformer.ground.files import DAMAGED_ARCHIVE, unpacked_lines
 from keras_transformer.pieces.pair_tokenizer import MEMBERS, _parts
 from keras_transformer.pieces.tokenizer import TokenizerError
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.shortlist.shortlist import Shortlist
 from tests.support.damage import every_flip
 from train.data.corpus import CorpusError
+from train.data.files import lines_of
 from train.data.sources.treebank import TreebankFile, members_of
 from train.loop.checkpoints import CheckpointError, DamagedCheckpoint, read_checkpoint
 from train.report.comparison import minutes_of
@@ -122,3 +125,37 @@ def test_every_reader_names_what_the_file_system_says(read, tmp_path, monkeypatc
         read(path)
     assert read is minutes_in or "Permission denied" in str(error.value)
     assert not isinstance(error.value, DamagedCheckpoint) or read in (minutes_in, named_by_doctor)
+
+
+# Text that is compressed with gzip
+
+LINES = [f"Satz {number} über Köter" for number in range(4_000)]
+PACKED = gzip.compress("".join(f"{line}\n" for line in LINES).encode("utf-8"), mtime=0)
+COMPLAINT = (
+    r"a\.gz cannot be decompressed after line [\d,]+: [^\n]+\. It is damaged, or not a gzip file: copy it again\."
+)
+
+
+def flips(count=60):
+    """The same file with one bit changed anywhere behind the magic number."""
+    for place in np.random.default_rng(0).integers(2, len(PACKED), count):
+        yield PACKED[:place] + bytes([PACKED[place] ^ 1 << place % 8]) + PACKED[place + 1 :]
+
+
+@pytest.mark.parametrize("read", [unpacked_lines, lines_of], ids=["library", "training"])
+def test_a_damaged_gzip_file_is_damaged_and_no_text_in_another_encoding(tmp_path, read):
+    path = tmp_path / "a.gz"
+    cut = [PACKED[:length] for length in range(20, len(PACKED), 997)]
+    for content in (*flips(), *cut, PACKED + b"and more"):
+        path.write_bytes(content)
+        try:
+            assert list(read(path)) == LINES  # a flag or the time in the header may change nothing
+        except UserError as error:
+            assert re.search(COMPLAINT, str(error)) and "[Errno" not in str(error), error
+
+
+@pytest.mark.parametrize("read", [unpacked_lines, lines_of], ids=["library", "training"])
+def test_text_in_another_encoding_that_is_whole_is_no_damage(tmp_path, read):
+    (tmp_path / "a.gz").write_bytes(gzip.compress("größer\n".encode("latin-1")))
+    with pytest.raises(UserError, match="line 1 is not UTF-8"):
+        list(read(tmp_path / "a.gz"))

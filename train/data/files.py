@@ -1,13 +1,13 @@
 """Text files: their lines, two line-aligned files as pairs, the first two columns of one file as pairs."""
 
 import gzip
+import io
 import os
 import pathlib
-import zlib
 from collections.abc import Iterator
 
 from keras_transformer.ground.errors import ConfigError, InputError
-from keras_transformer.ground.files import packer_of, read_lines, resolved
+from keras_transformer.ground.files import packer_of, read_lines, resolved, undamaged
 from keras_transformer.pieces.normalization import is_blank
 
 from .corpus import CorpusError, Pair
@@ -87,21 +87,17 @@ def lines_of(path: pathlib.Path) -> Iterator[str]:
 
     Raises CorpusError, with the file, the line and the cause, for a file that cannot be read.
     """
-    number, is_gzip = 0, path.suffix == ".gz"
+    is_gzip = path.suffix == ".gz"
+
+    def lines(file: gzip.GzipFile | io.BufferedReader) -> Iterator[str]:
+        _check_kind(path, file.peek(10)[:10])
+        yield from read_lines(file, path)
+
     try:
         with gzip.open(path) if is_gzip else open(path, "rb") as file:
-            _check_kind(path, file.peek(10)[:10])
-            for line in read_lines(file, path):
-                number += 1
-                yield line
+            yield from undamaged(lines(file), path, is_gzip)
     except InputError as error:
         raise CorpusError(str(error)) from None
-    except EOFError:
-        raise CorpusError(f"{path} ends within its gzip stream, after line {number:,}: copy it again.") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise CorpusError(
-            f"{path} cannot be decompressed after line {number:,}: {error}. It is damaged, or not a gzip file."
-        ) from None
     except OSError as error:
         raise CorpusError(f"{path} cannot be read: {error.strerror or error}.") from None
 
