@@ -7,17 +7,19 @@ import tensorflow as tf
 
 from keras_transformer.ground.tokens import PAD
 from keras_transformer.pieces.normalization import SPACES
+from keras_transformer.pieces.scripts import UNSPACED
 from keras_transformer.search.fallback import WithPhrases
 from keras_transformer.search.scores import NEVER
+from keras_transformer.text.folding import FORMS_IN_GRAPH
 from keras_transformer.text.forbidden import HAS_TAB, NO_TEXT, ROUNDS, TOO_LONG
 from keras_transformer.text.forbidden import MOST_PHRASE_CHARACTERS as MOST_CHARACTERS
+from keras_transformer.text.words import ATTACHED_IN_GRAPH, LETTER_IN_GRAPH
 
 from .prefixes import places_in
 from .ragged_rows import kept, row_numbers
 from .text_outputs import without_duplicates
 
 EDGES = f"^[{SPACES}]+|[{SPACES}]+$"
-LETTER = r"[\pL\pN_]"  # what \w is in Python
 NO_CHARACTER = -1
 
 
@@ -79,7 +81,14 @@ def read_forbidden(texts):
         tf.debugging.Assert(~tf.reduce_any(has_tab), [HAS_TAB, tf.boolean_mask(written, has_tab)[:1]]),
     ]
     with tf.control_dependencies(checks):
-        return phrases.with_values(lower(tf.identity(phrases.flat_values)))
+        return phrases.with_values(lower(folded(tf.identity(phrases.flat_values))))
+
+
+def folded(texts):
+    """Return texts in one form, as text/folding.py does but for NFC: string (N,) -> string (N,)."""
+    for signs, form in FORMS_IN_GRAPH.items():
+        texts = tf.strings.regex_replace(texts, signs, form)
+    return texts
 
 
 def lower(texts):
@@ -98,9 +107,20 @@ def matches(text, phrases):
 
     Shapes: text string (), phrases int32 RaggedTensor (P, None), in lower case -> int32 (N, 2): start and end.
     """
-    characters, codes = tf.strings.unicode_split(text, "UTF-8"), lower(text[tf.newaxis])[0]
-    is_letter, count = tf.strings.regex_full_match(characters, LETTER), tf.size(codes)
-    is_inside = tf.pad(is_letter[:-1] & is_letter[1:], [[1, 1]])[: count + 1]  # of a word: (C + 1,)
+    codes = lower(text[tf.newaxis])[0]
+    characters = folded(tf.strings.unicode_encode(codes[:, tf.newaxis], "UTF-8"))  # "" for what is invisible
+    is_space = tf.pad(characters == " ", [[1, 0]])
+    is_seen = (characters != "") & ~(is_space[1:] & is_space[:-1])
+    numbers = tf.cast(tf.where(is_seen)[:, 0], tf.int32)  # of the characters of the text that are compared
+    characters = tf.gather(characters, numbers)
+    codes = tf.strings.unicode_decode(characters, "UTF-8").values
+    count = tf.size(codes)
+    is_letter, is_attached, is_unspaced = (
+        tf.strings.regex_full_match(characters, signs)
+        for signs in (LETTER_IN_GRAPH, ATTACHED_IN_GRAPH, f"[{UNSPACED}]")
+    )
+    goes_on = is_attached[1:] | ~(is_unspaced[:-1] | is_unspaced[1:])
+    is_inside = tf.pad(is_letter[:-1] & is_letter[1:] & goes_on, [[1, 1]])[: count + 1]  # of a word: (C + 1,)
     starts, lengths = tf.range(count), tf.cast(phrases.row_lengths(), tf.int32)[:, tf.newaxis]
     places = starts + places_in(phrases).flat_values[:, tf.newaxis]  # (F, C)
     codes = tf.pad(codes, [[0, tf.size(phrases.flat_values)]], constant_values=NO_CHARACTER)
@@ -110,7 +130,8 @@ def matches(text, phrases):
     is_whole = ~tf.gather(is_inside, starts) & ~tf.gather(is_inside, ends)
     longest = tf.reduce_max(tf.where((agreeing == lengths) & is_whole, lengths, 0), axis=0)  # (C,)
     first = tf.cast(tf.where(longest > 0)[:, 0], tf.int32)
-    return tf.stack([first, first + tf.gather(longest, first)], axis=1)
+    last = first + tf.gather(longest, first) - 1
+    return tf.stack([tf.gather(numbers, first), tf.gather(numbers, last) + 1], axis=1)
 
 
 def places_of_tokens(ids, spans, decode: Callable):

@@ -8,6 +8,7 @@ from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.tokens import PAD
 from keras_transformer.pieces.normalization import SPACES, members
 from keras_transformer.pieces.translation import Translation
+from keras_transformer.text.folding import folded
 from keras_transformer.text.glossary import Glossary, Term, lower
 
 ROUNDS = 8  # searches of a line at most: a phrase may be written in several ways, each of which is forbidden when seen
@@ -35,7 +36,7 @@ def forbidden_phrases(text: bytes) -> Glossary:
         raise InputError(HAS_TAB)
     if sum(map(len, phrases)) > MOST_PHRASE_CHARACTERS:
         raise InputError(TOO_LONG)
-    return Glossary([Term(phrase, lower(phrase)) for phrase in phrases])
+    return Glossary([Term(phrase, lower(folded(phrase).text) or phrase) for phrase in phrases])
 
 
 def search_without(

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.files import read_lines
+from keras_transformer.text.folding import Folded, folded
 from keras_transformer.text.phrase_index import PhraseIndex
 from keras_transformer.text.words import LETTER
 
@@ -47,7 +48,7 @@ class Match(NamedTuple):
 
 
 class Glossary:
-    """Terms, found in a text from left to right, the longest first.
+    """Terms, found in a text from left to right, the longest first, whatever form the text has (folding.py).
 
         Glossary([Term("dog", "Köter"), Term("Firefox", "Firefox", ("case",))]).matches("Two Dogs, a dog")
 
@@ -92,7 +93,8 @@ class Glossary:
         return PhraseIndex(*keys)
 
     def _add(self, term: Term, name: str) -> None:
-        key = (CASE in term.flags, term.source if CASE in term.flags else lower(term.source))
+        source = folded(term.source).text.strip() or term.source
+        key = (CASE in term.flags, source if CASE in term.flags else lower(source))
         first, known = self._of_key.setdefault(key, (name, term))
         if known.target != term.target:
             raise InputError(
@@ -153,10 +155,11 @@ class Glossary:
 
         Raises InputError if a regular expression takes longer than PATTERN_SECONDS, or all longer than LINE_SECONDS.
         """
+        form = folded(text) if self._of_key else Folded("")
         for is_exact, index in self._indexes.items():
-            written = text if is_exact else lower(text)
+            written = form.text if is_exact else lower(form.text)
             for start, stop in index.longest(written):
-                yield Match(start, stop, self._of_key[is_exact, written[start:stop]][1].target)
+                yield Match(*form.place(start, stop), self._of_key[is_exact, written[start:stop]][1].target)
         end = time.monotonic() + LINE_SECONDS
         for pattern, term, name in self._patterns:
             seconds = max(min(PATTERN_SECONDS, end - time.monotonic()), 0.001)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from keras_transformer.text.folding import folded
 from keras_transformer.text.phrase_index import PhraseIndex
 from keras_transformer.text.spans import Span
 from keras_transformer.text.words import is_apart
@@ -13,21 +14,25 @@ def occurrences(spans: Sequence[Span], translation: str) -> dict[str, list[tuple
     Of those that overlap, the one that begins first is found, the longest of these.
     """
     found: dict[str, list[tuple[int, int]]] = {span.target: [] for span in spans}
+    form, values = folded(translation), {folded(value).text: value for value in found}
     reached = 0
-    for start, end in PhraseIndex(found).longest(translation):
+    for start, end in PhraseIndex(values).longest(form.text):
         if start >= reached:
-            found[translation[start:end]].append((start, end))
+            place = form.place(start, end)
+            written = translation[slice(*place)]
+            found[written if written in found else values[form.text[start:end]]].append(place)
             reached = end
     return found
 
 
 def places_of(value: str, translation: str) -> Iterator[tuple[int, int]]:
     """Yield where a translation has a text as whole words: start and end, which may overlap."""
-    start = translation.find(value)
+    form, value = folded(translation), folded(value).text
+    start = form.text.find(value) if value else -1
     while start >= 0:
-        if is_apart(translation, start, start + len(value)):
-            yield start, start + len(value)
-        start = translation.find(value, start + 1)
+        if is_apart(form.text, start, start + len(value)):
+            yield form.place(start, start + len(value))
+        start = form.text.find(value, start + 1)
 
 
 def capitalised(text: str) -> str:

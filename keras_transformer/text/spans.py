@@ -1,5 +1,6 @@
 """Protected spans: parts of a text that a translation must have as they are, or as a glossary writes them."""
 
+import bisect
 import dataclasses
 import pathlib
 import re
@@ -125,8 +126,13 @@ class Protection:
         return list(without_overlaps([*self._of_glossary(text), *self._of_kinds(text)]))
 
     def _of_glossary(self, text: str) -> Iterator[Span]:
-        for start, end, target in self.glossary.matches(text):
-            yield Span(start, end, TERM, target)
+        matches = list(self.glossary.matches(text))
+        wholes = list(wholes_of(text)) if matches else []
+        for start, end, target in matches:
+            first = bisect.bisect_right(wholes, start, key=lambda whole: whole.end)
+            last = bisect.bisect_left(wholes, end, key=lambda whole: whole.start) - 1
+            if first > last or (start <= wholes[first].start and wholes[last].end <= end):
+                yield Span(start, end, TERM, target)
 
     def _of_kinds(self, text: str) -> Iterator[Span]:
         for match in MARK.finditer(text) if self.has_marks else ():
@@ -143,6 +149,13 @@ def places_of_kind(kind: str, text: str) -> Iterator[tuple[int, int]]:
     for match in PATTERNS[kind].finditer(text):
         start, end = match.span()
         yield start, end if kind != "urls" else end_of_url(text, start, end)
+
+
+def wholes_of(text: str) -> Iterator[Span]:
+    """Yield the URLs, addresses and numbers of a text, inside of which no term is found."""
+    numbers = (Span(*number, NUMBERS, "") for number in whole_numbers(text))
+    others = (Span(*place, kind, "") for kind in ("urls", "emails") for place in places_of_kind(kind, text))
+    return without_overlaps([*numbers, *others])
 
 
 def numbers_of(text: str) -> Iterator[tuple[int, int]]:

@@ -21,23 +21,26 @@ def ranges_of(*categories: str) -> str:
 MARKS = ranges_of("Mn", "Mc", "Me")  # \p{M}, which `re` does not know: accents, vowels of Hindi, niqqud
 JOINERS = "\u00ad\u200c\u200d\u2060"  # inside of words: a soft hyphen, those of Persian and of Indian scripts
 LETTER = re.compile(rf"[\w{MARKS}{JOINERS}]")
-IN_GRAPH = rf"[\pL\pN\pM_{JOINERS}]"  # the same in RE2
-MARK = re.compile(f"[{MARKS}]")
-# A word, or a letter of a script without spaces with its marks, or another sign
-TOKEN = re.compile(rf"[{UNSPACED}][{MARKS}{JOINERS}]*+|(?:(?![{UNSPACED}])[\w{JOINERS}]|[{MARKS}])++|.", re.DOTALL)
+ATTACHED = re.compile(f"[{MARKS}{JOINERS}]")  # never the first of a word
+LETTER_IN_GRAPH, ATTACHED_IN_GRAPH = rf"[\pL\pN\pM_{JOINERS}]", rf"[\pM{JOINERS}]"  # the same in RE2
+# A word, or a letter of a script without spaces with its marks, or another sign: `is_edge` holds at its ends alone
+TOKEN = re.compile(
+    rf"{LETTER.pattern}(?:{ATTACHED.pattern}|(?<![{UNSPACED}])(?![{UNSPACED}]){LETTER.pattern})*+|.", re.DOTALL
+)
 
 
 def is_edge(text: str, place: int) -> bool:
-    """Return whether a word may begin or end at a place of a text: anywhere in scripts that put no spaces between them,
+    """Return whether a word may begin or end at a place of a text.
 
-    but nowhere before the mark of a letter.
+    In scripts that put no spaces between words it may anywhere, but before what is attached to a letter. export/graph/
+    forbidden.py finds the same: `tests/support/text_rules.py` has the cases.
     """
     if not 0 < place < len(text):
         return True
     left, right = text[place - 1], text[place]
     if not (LETTER.match(left) and LETTER.match(right)):
         return True
-    return not MARK.match(right) and bool(UNSPACED_CHARACTER.search(left + right))
+    return not ATTACHED.match(right) and bool(UNSPACED_CHARACTER.search(left + right))
 
 
 def is_apart(text: str, start: int, end: int) -> bool:

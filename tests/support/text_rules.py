@@ -40,6 +40,11 @@ HAS_PHRASE = [
     ("a𠮟b", "𠮟", True),
     ("a, b", ",", True),
     ("z.B.", "z.", True),
+    ("\u0930\u093e\u092e\u093e\u092f\u0923", "\u0930\u093e\u092e", False),  # Ram in Ramayana
+    ("\u0930\u093e\u092e \u0906\u092f\u093e", "\u0930\u093e\u092e", True),
+    ("cafe\u0301", "cafe", False),
+    ("un cafe\u0301", "caf\u00e9", True),
+    ("in New\u00a0York", "New York", True),
 ]
 
 # Texts and their numbers, whole with sign, currency, per cent, degrees and unit, or none of them
@@ -103,6 +108,11 @@ FORBIDDEN_IN = [
     "e\u0301te x² 犬が犬",
     "the big  dog",
     "B.C. b.c",
+    "\u0930\u093e\u092e\u093e\u092f\u0923 \u0930\u093e\u092e \u0915\u092e\u0940",  # Hindi: Ramayana, Ram, lack
+    "\u0b95\u0bb2\u0bcd\u0bb5\u0bbf \u0b95\u0bb2\u0bcd",  # Tamil: education, stone
+    "\u05e9\u05dc\u05bc\u05b8\u05d4 \u05e9\u05dc \u0643\u064e\u062a\u064e\u0628\u064e \u0643\u062a\u0628",  # vowels
+    "\u4e00\u53ea\u72d7\u5728\u8dd1\u3002 \u0e2b\u0e21\u0e32\u0e27\u0e34\u0e48\u0e07 dog\u72d7dog",  # Han, Thai
+    "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0645\u06cc do\u00adg dog\u200bs",  # Persian, a soft hyphen
 ]
 FORBIDDEN = [
     "dog",
@@ -115,6 +125,11 @@ FORBIDDEN = [
     "犬\nbig  dog",
     "b.c.\nb\n.",
     "a",
+    "\u0930\u093e\u092e\n\u0915\u092e",
+    "\u0b95\u0bb2\u0bcd\n\u0b95\u0bb2",
+    "\u05e9\u05dc\n\u0643\u062a\u0628",
+    "\u72d7\n\u0e2b\u0e21\u0e32\n\u0e27",
+    "\u0645\u06cc",
 ]
 
 # Phrases of a request that must not come, and whether they are refused
