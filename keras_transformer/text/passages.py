@@ -5,6 +5,7 @@ inside a sentence are marks. If whatever translates aligns words, tags are aroun
 aligned (marks.py). Line breaks, and tags otherwise, stand where they stood in proportion, between two words.
 """
 
+import bisect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -73,6 +74,7 @@ class Passage:
             texts.append(token.text)
             reached, length = end, length + len(token.text)
         self.raw, self.text, self._marks = "".join(raws), "".join(texts), marks
+        self._mark_starts = [mark.start for mark in marks]
 
     def raw_start(self, place: int) -> int:
         """Where text[place:] begins in `raw`: after the marks before it."""
@@ -84,26 +86,26 @@ class Passage:
 
     def has_marks(self, start: int, end: int) -> bool:
         """Return whether something stands inside text[start:end] that is neither text nor white space."""
-        return any(is_inside(mark, start, end) and mark.raw.strip() for mark in self._marks)
+        return any(self._marks[number].raw.strip() for number in self._inside(start, end))
+
+    def _inside(self, start: int, end: int) -> list[int]:
+        """Return the numbers of the marks inside text[start:end]."""
+        first, last = bisect.bisect_right(self._mark_starts, start), bisect.bisect_left(self._mark_starts, end)
+        return [number for number in range(first, last) if is_inside(self._marks[number], start, end)]
 
     def line(self, start: int, end: int, with_pairs: bool = False) -> Line:
         """Return the sentence text[start:end]: what stands at its ends is not part of it.
 
         with_pairs: but for one half of a pair of tags whose other half is part of it.
         """
-        numbers = [number for number, mark in enumerate(self._marks) if is_inside(mark, start, end)]
+        numbers = self._inside(start, end)
         raw_start, raw_end = self.raw_start(start), self.raw_end(end)
         if with_pairs and numbers:
             numbers = self._with_partners(numbers, start, end)
             last = self._places[numbers[-1]] + len(self._marks[numbers[-1]].raw)
             raw_start, raw_end = min(raw_start, self._places[numbers[0]]), max(raw_end, last)
         marks = [self._marks[number]._replace(start=self._marks[number].start - start) for number in numbers]
-        text = self.text[start:end]
-        for number, mark in reversed(list(enumerate(marks))):
-            if stands_alone(text, mark) and [other.start for other in marks].count(mark.start) == 1:
-                text = text[: mark.start] + text[mark.start + 1 :]  # one of the spaces around it goes with it
-                marks[number] = mark._replace(raw=mark.raw + " ")
-                marks[number + 1 :] = [later._replace(start=later.start - 1) for later in marks[number + 1 :]]
+        text, marks = without_doubled_spaces(self.text[start:end], marks)
         for found in reversed(list(LINE_BREAK.finditer(text))):
             is_wide = breaks_anywhere(text[found.start() - 1]) and breaks_anywhere(
                 text[found.end() : found.end() + 1] or " "
@@ -150,6 +152,19 @@ class Passage:
             parts += [self.written(translation[reached:first]), raw]
             reached = last
         return "".join([*parts, self.written(translation[reached:])])
+
+
+def without_doubled_spaces(text: str, marks: Sequence[Mark]) -> tuple[str, list[Mark]]:
+    """Return a text without the second of two spaces around a mark that stands alone; it goes with the mark."""
+    parts, reached, removed, moved = [], 0, 0, []
+    for number, mark in enumerate(marks):
+        beside = [other.start for other in (*marks[max(number - 1, 0) : number], *marks[number + 1 : number + 2])]
+        is_alone = stands_alone(text, mark) and mark.start not in beside
+        moved.append(mark._replace(start=mark.start - removed, raw=mark.raw + " " * is_alone))
+        if is_alone:
+            parts.append(text[reached : mark.start])
+            reached, removed = mark.start + 1, removed + 1
+    return "".join([*parts, text[reached:]]), moved
 
 
 def with_break(marks: Sequence[Mark], line_break: Mark) -> list[Mark]:

@@ -1,0 +1,39 @@
+"""A file costs time in proportion to its length, whatever repeats in it."""
+
+import pytest
+
+from tests.library.test_line_costs import MOST_GROWTH, growth_of
+from tests.support.documents import capitals, through
+
+UNIT = "<trans-unit><source>A <g>dog</g> runs.</source></trans-unit>"
+SEGMENTS = "<mrk mtype='seg' mid='{}'>A dog runs.</mrk> "
+XLIFF = "<xliff version='1.2'><file><body>{}</body></file></xliff>"
+
+
+def segments(count):
+    inside = "".join(SEGMENTS.format(number) for number in range(count))
+    return XLIFF.format(f"<trans-unit><source>a</source><seg-source>{inside}</seg-source></trans-unit>")
+
+
+FILES = {  # of about n characters
+    "blocks": ("html", lambda n: "<p>A <b>dog</b> runs.</p>\n" * (n // 25)),
+    "one block": ("html", lambda n: f"<p>{'A <b>dog</b> runs. ' * (n // 19)}</p>"),
+    "items": ("html", lambda n: f"<ul>{'<li>A dog runs.' * (n // 15)}</ul>"),
+    "depth": ("html", lambda n: "<div><b>" * (n // 18) + "x" + "</b></div>" * (n // 18)),
+    "pictures": ("html", lambda n: f"<p>A <svg>{'<path/>' * (n // 7)}</svg> dog"),
+    "icons": ("html", lambda n: f"<p>{'A <i></i> dog <b/>runs</b>. ' * (n // 28)}"),
+    "units": ("xliff", lambda n: XLIFF.format(UNIT * (n // 60))),
+    "segments": ("xliff", lambda n: segments(n // 45)),
+    "one unit": ("xliff", lambda n: XLIFF.format(UNIT.replace("runs.", "<g>runs</g>. A cat. " * (n // 20)))),
+    "cues": ("srt", lambda n: "1\n00:00:01,000 --> 00:00:02,000\nA <i>dog</i> runs\nhome.\n\n" * (n // 60)),
+    "one cue": ("srt", lambda n: "1\n00:00:01,000 --> 00:00:02,000\n" + "A <i>dog</i> runs.\n" * (n // 19)),
+    "notes": ("vtt", lambda n: "WEBVTT\n\n" + "NOTE a dog\n\n" * (n // 12)),
+    "records": ("jsonl", lambda n: '{"text": "A \\u00e9 dog.", "n": [1, 2]}\n' * (n // 38)),
+    "one record": ("jsonl", lambda n: '{"text": "' + "A \\u00e9 dog. " * (n // 14) + '"}\n'),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_four_times_the_file_takes_not_much_more_than_four_times_as_long(case):
+    name, make = FILES[case]
+    assert growth_of(lambda text: through(name, text, capitals), make) < MOST_GROWTH
