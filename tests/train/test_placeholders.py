@@ -51,7 +51,7 @@ def test_spans_and_names_that_stand_once_on_each_side_are_replaced():
 @pytest.mark.parametrize(
     ("text", "values"),
     [
-        ('see "Anna", (42) and [x3].', ["Anna", "42", "x3"]),
+        ('see "Anna", (42) and [x3].', ["Anna", "(42)", "x3"]),
         ("Plan B is to ask Bo", ["Bo"]),  # a letter alone is no name, nor is the first word of a sentence
         ("make <b>it</b> <i>x3</i>", []),  # tags have a translation of their own
         ("Anna's x3 ...", ["x3"]),
