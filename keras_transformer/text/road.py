@@ -305,13 +305,12 @@ def translate_sentences(
         check_not_forbidden(ask.required, ask.protection.forbidden)
     refuse_beyond(engine, asked)
     are_hidden = bool(asked & SPANS) or any(OPENING in line for line in lines)
-    keeps = engine.keeps_letterless
-    is_any_kept = keeps and not all(has_letter(line) or is_blank(line) for line in lines)
-    if not asked and not are_hidden and not is_any_kept:
+    are_sentences = all(has_letter(line) or is_blank(line) for line in lines)
+    if not asked and not are_hidden and (are_sentences or not engine.keeps_letterless):  # a client asks its server
         return engine.search(list(lines), asks, first_line or 1)
     placeholders, hides_terms = (engine.placeholders, not engine.aligns) if are_hidden else (0, False)  # may take time
     hidden = [
-        ProtectedLine.of(line, ask.protection, placeholders, hides_terms, keeps)
+        ProtectedLine.of(line, ask.protection, placeholders, hides_terms, engine.keeps_letterless)
         for line, ask in zip(lines, asks, strict=True)
     ]
     texts = [of_line.searched for of_line in hidden]

@@ -12,7 +12,17 @@ from keras_transformer.pieces.normalization import is_blank
 from keras_transformer.pieces.translation import NO_SCORE, OUTPUTS, translations_of
 from keras_transformer.text.placeholders import placeholders_known
 from keras_transformer.text.placing import alignment_of
-from keras_transformer.text.road import FORBIDDEN, PREFIX, REQUIRED, SPANS, Ask, Candidates, Engine, refuse_beyond
+from keras_transformer.text.road import (
+    FORBIDDEN,
+    KEEP_LETTERLESS,
+    PREFIX,
+    REQUIRED,
+    SPANS,
+    Ask,
+    Candidates,
+    Engine,
+    refuse_beyond,
+)
 
 log = logging.getLogger("keras_transformer")
 
@@ -57,8 +67,9 @@ class SignatureEngine(Engine):
 
         return placeholders_known(pieces_of) if self.tells(TOKENIZE, "pieces") else 0
 
-    def option(self, name: str, default: int) -> int:
-        return self.options.get(name, self.defaults(CANDIDATES).get(name, default))
+    @property
+    def keeps_letterless(self) -> bool:
+        return bool(self.options.get(KEEP_LETTERLESS, self.defaults(CANDIDATES).get(KEEP_LETTERLESS, 1)))
 
     @property
     def beam_size(self) -> int:  # type: ignore[override]
