@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import json
 import logging
 import pathlib
 import re
@@ -277,3 +278,24 @@ def test_another_model_in_a_run_folder_is_refused_before_anything_in_it_changes(
 def test_everything_that_training_logs_goes_to_the_log_that_commands_show():
     lines = [line for path in (ROOT / "train").rglob("*.py") for line in path.read_text(encoding="utf-8").splitlines()]
     assert {line for line in lines if line.startswith("log = ")} == {'log = logging.getLogger("train")'}
+
+
+@pytest.mark.parametrize("empty", ["validation", "test"])
+@pytest.mark.parametrize("how", [(), ("--dry-run",)], ids=["training", "dry run"])
+def test_a_split_without_a_pair_is_found_before_the_training_text_is_read(tmp_path, empty, how):
+    config = write_config(tmp_path)
+    for name, text in {
+        "full.en": "a dog\n" * 50,
+        "full.de": "ein Hund\n" * 50,
+        "blank.en": "\n",
+        "blank.de": "\n",
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    full, blank = ([[str(tmp_path / f"{name}.{side}") for side in ("en", "de")]] for name in ("full", "blank"))
+    splits = {"train": full, "validation": full, "test": full} | {empty: blank}
+    text = re.sub(r"(?s)\[data\].*?\n\n", "", config.read_text(encoding="utf-8"))
+    keys = "".join(f"{name} = {json.dumps(entries)}\n" for name, entries in splits.items())
+    config.write_text(f'cache_folder = "{tmp_path}/cache"\n{text}\n[data]\nsource = "files"\n{keys}', encoding="utf-8")
+    result = train_command(config, *how)
+    assert_one_sentence(result, f"data.{empty} has no sentence pair left. Skipped: 1 empty source")
+    assert not list(tmp_path.rglob("tokenizer.model")) and not (tmp_path / "cache").exists()

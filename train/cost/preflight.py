@@ -132,7 +132,8 @@ def cost_lines(
     seconds = flops / (SUSTAINED * matrix_flops(dtype, training.xla) * replicas) * training.steps
     yield (
         f"a step: about {tokens:,.0f} target tokens, {flops:.2e} FLOPs; {training.steps:,} steps take about "
-        f"{duration(seconds)} at {SUSTAINED:.0%} of the speed of a matrix product, devices: {replicas}"
+        f"{duration(seconds)} at {SUSTAINED:.0%} of the speed of a matrix product, devices: {replicas}; "
+        "compilation, validations and checkpoints come on top"
     )
 
 

@@ -87,10 +87,11 @@ def reader_of(data: DataSection) -> ModuleType:
 def prepared(config: RunConfig, folder: RunFolder, workers: "Workers") -> tuple[RunConfig, PreparedData]:
     """What all workers train on, and the configuration with its tokenizer, which they share.
 
-    Raises what `check_division`, `load_corpus`, `share_tokenizer` and `prepare_data` raise.
+    Raises what `check_division`, `load_corpus`, `check_not_empty`, `share_tokenizer` and `prepare_data` raise.
     """
     check_division(config.training, config.data.shards, workers.replicas, workers.worker)
     corpus = load_corpus(config.data)
+    check_not_empty(corpus.validation, corpus.test)
     tokenizer = share_tokenizer(config.effective_tokenizer, corpus, folder, workers)
     config = config.with_tokenizer(tokenizer.vocab_size, tokenizer.normalization)
     return config, prepare_data(corpus, tokenizer, config.training, config.cache_path, workers.worker, config.data)
@@ -100,8 +101,16 @@ def prepared_on_trial(config: RunConfig, folder: RunFolder, worker: Worker, repl
     """What this worker would train on, of so many replicas of all workers. Keeps no tokenizer."""
     check_division(config.training, config.data.shards, replicas, worker)
     corpus = load_corpus(config.data)
+    check_not_empty(corpus.validation, corpus.test)
     tokenizer = tokenizer_on_trial(config.effective_tokenizer, corpus, folder, worker)
     return prepare_data(corpus, tokenizer, config.training, config.cache_path, worker, config.data)
+
+
+def check_not_empty(*splits: Split | None) -> None:
+    """Raises CorpusError for a split without a pair, before minutes are spent on the training text."""
+    for split in splits:
+        if split is not None:
+            next(iter(split))
 
 
 def proposals(data: PreparedData, section: DataSection, worker: Worker) -> Iterator[str]:
@@ -125,9 +134,9 @@ def prepare_data(
     placeholders; None: no pair does. Raises CorpusError or ConfigError.
     """
     cache, row_lengths = CorpusCache(cache_folder), training.row_lengths
-    train = EncodedShards(encoded(split, tokenizer, row_lengths, cache) for split in own_shards(corpus.train, worker))
     corpus = dataclasses.replace(corpus, validation=corpus.validation.in_memory())
-    validation = encode_corpus(corpus.validation, tokenizer, row_lengths)
+    validation = encode_corpus(corpus.validation, tokenizer, row_lengths)  # first: it may have no pair that fits
+    train = EncodedShards(encoded(split, tokenizer, row_lengths, cache) for split in own_shards(corpus.train, worker))
     for name, pairs in (("training", train), ("validation", validation)):
         log.info(
             "%s: %s pairs, %s source and %s target tokens; skipped: %s",
