@@ -45,6 +45,7 @@ from tests.support.documents import capitals, texts_of, through
         ("<p>a <x-icon></x-icon> b <custom>c</custom> <i class=icon></i></p>", ["a b c"]),
         ("<p>a <script>t</script> b<link rel=x> c</p>", ["a b c"]),
         ("<p>a <ruby>b<rp>(</rp><rt>t</rt><rp>)</rp></ruby> c <ruby>d<rt>u<rt>v</ruby> e</p>", ["a b c d e"]),
+        ("<?xml version='1.0'?><p>a <a id='x'/> b <div/><p translate='no'/>c", ["a b", "c"]),  # XHTML
         ("<button>a</button><button>b</button><select><option>c</select>", ["a", "b", "c"]),
         ("<video>a</video> b <noscript>c</noscript>", ["a", "b", "c"]),
     ],
@@ -74,6 +75,8 @@ def test_tags_that_keep_their_place_in_proportion_stand_between_the_same_punctua
 
 def test_a_translation_is_written_as_html():
     assert through("html", "<p>a</p>", lambda text: '1\xa0< "2" &') == '<p>1&nbsp;&lt; "2" &amp;</p>'
+    xhtml = "<?xml version='1.0'?><p>{}</p>"  # which has no name for the space without a DTD
+    assert through("html", xhtml.format("a"), lambda text: "1\xa0<") == xhtml.format("1&#160;&lt;")
 
 
 @pytest.mark.parametrize(

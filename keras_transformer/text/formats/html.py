@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from typing import NamedTuple
 
 from keras_transformer.text.formats.encodings import META, XML, declared_text
+from keras_transformer.text.formats.endings import ending_of
 from keras_transformer.text.formats.parts import Field, Notation, Part, TranslatedError, unescaped
 from keras_transformer.text.passages import Passage, Token
 
@@ -20,6 +21,7 @@ VOID = frozenset(
 KEPT = frozenset("code kbd math object pre rp rt rtc samp svg template var".split())  # unless translate="yes"
 RAW = frozenset("iframe noembed noframes plaintext script style textarea xmp".split())  # never: they have no markup
 FOREIGN = frozenset(["svg", "math"])  # inside of them a slash closes an element
+XHTML = "xhtml", "xht"  # endings of names
 HTML_IN_FOREIGN = frozenset("foreignobject desc title annotation-xml mi mo mn ms mtext".split())
 BLOCKS = frozenset(  # those that HTML shows as blocks, and whose text is one of its own; all others are inline
     "address article aside audio base blockquote body br button canvas caption center col colgroup datalist dd details "
@@ -127,7 +129,7 @@ def html_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Ite
     closed, with its line.
     """
     text = declared_text(stream, name, META, XML)
-    walk = _Walk()
+    walk = _Walk(is_xml=text.removeprefix("\ufeff").startswith("<?xml") or ending_of(name) in XHTML)
     for event, raw in with_raw(text):
         if walk.is_unfinished(event, text):
             break
@@ -164,7 +166,8 @@ class _Open(NamedTuple):
 class _Walk:
     """What is known at a place of an HTML text."""
 
-    def __init__(self):
+    def __init__(self, is_xml: bool = False):
+        self.is_xml = is_xml  # where a slash closes every element
         self.tokens: list[Token] = []  # of the block so far
         self.open: list[_Open] = []
         self.counts = collections.Counter[str]()  # of the names in `open`
@@ -187,7 +190,7 @@ class _Walk:
     def parts(self, event: Event, raw: str) -> Iterator[Part]:
         """Yield the parts that are complete once this was read."""
         self._length += len(raw)
-        is_start = event.kind == "start" or (event.kind == "slash" and not self._is_foreign(event.name))
+        is_start = event.kind == "start" or (event.kind == "slash" and not self._slash_closes(event.name))
         was_kept = not self.translates
         if is_start:
             self._close_before(event.name)
@@ -228,10 +231,10 @@ class _Walk:
             yield from self._end_block()
             yield raw
 
-    def _is_foreign(self, name: str) -> bool:
-        """Return whether an element is one of SVG or MathML, where it stands."""
+    def _slash_closes(self, name: str) -> bool:
+        """Return whether <name/> has no end tag: in XML, and as an element of SVG or MathML."""
         names = [each.name for each in self.open if each.name in FOREIGN | HTML_IN_FOREIGN]
-        return name in FOREIGN or (bool(names) and names[-1] in FOREIGN)
+        return self.is_xml or name in FOREIGN or (bool(names) and names[-1] in FOREIGN)
 
     def _close_before(self, name: str) -> None:
         """Close the elements that a start tag closes, such as <li> the <li> before it."""
@@ -263,7 +266,7 @@ class _Walk:
 
     def _end_block(self) -> Iterator[Part]:
         if self.tokens:
-            yield Field(Passage(self.tokens, HTML.written))
+            yield Field(Passage(self.tokens, written_in_xml if self.is_xml else HTML.written))
             self.tokens = []
 
     def end(self, text: str) -> Iterator[Part]:
@@ -272,6 +275,11 @@ class _Walk:
         yield self.kept + text[self._length :]
         self.unclosed += [(each.line, f"<{each.name}>") for each in self.open if each.name not in OPTIONAL_END]
         self.unclosed.sort()
+
+
+def written_in_xml(text: str) -> str:
+    """Return how a text is written in XHTML, which has no name for a no-break space unless a DTD gives it one."""
+    return html.escape(text, quote=False).replace("\xa0", "&#160;")
 
 
 def translates(event: Event, of_parent: bool) -> bool:
