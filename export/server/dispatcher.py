@@ -16,10 +16,10 @@ from .metrics import Metrics, outcome
 from .model_folder import Status
 from .models import Models
 from .options import ServerOptions
-from .paragraphs import has_spans
+from .paragraphs import has_spans, sentences_in
 from .protection import answered
 from .request_log import Record, RequestLog
-from .signature import Arrays, Signature, signature_named, size_of, too_many_rows
+from .signature import Arrays, Signature, signature_named, size_of, too_many_rows, too_many_sentences
 from .version import Version
 
 BIG = 1 << 16  # bytes: to read or to write as many in the event loop would delay all other requests
@@ -178,6 +178,8 @@ class Dispatcher:
                 output_names = named(output_names, inputs, bool(codec.output_names))
             if (rows := signature.rows(inputs)) > most_rows:
                 raise too_many_rows(rows, most_rows)
+            if (sentences := sentences_in(inputs)) > most_rows:
+                raise too_many_sentences(sentences, most_rows)
             return Question(codec, signature, output_names, inputs, size_of(inputs))
 
         question = await self.off_the_loop(read, size, until)

@@ -10,9 +10,11 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.ground.errors import UserError
+from keras_transformer.pieces.languages import check_code
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.scores import NEVER
 from keras_transformer.text.documents import DocumentTranslator
+from keras_transformer.text.sentences import require_sentencex, sentences_of
 
 from ..graph.request import PREFIX, REQUIRED
 from .errors import invalid
@@ -43,6 +45,29 @@ def has_spans(names: tuple[str, ...], inputs: Arrays, is_named: bool) -> tuple[s
     """Return the outputs that are answered: SPANS only if it is named, or a line is a text."""
     is_asked = PARAGRAPHS in inputs and bool(inputs[PARAGRAPHS].any())
     return names if is_named or is_asked else tuple(name for name in names if name != SPANS)
+
+
+def sentences_in(inputs: Arrays) -> int:
+    """Return how many sentences the texts of a request have, before those that are too long are split.
+
+    Raises RequestError for a language that there is not, and if no package is installed that finds sentences.
+    """
+    if PARAGRAPHS not in inputs or not inputs[PARAGRAPHS].any():
+        return 0
+    rows = len(inputs["text"])
+    columns = (np.broadcast_to(inputs[name], rows).tolist() for name in (PARAGRAPHS, "text", LANGUAGE))
+    texts = [
+        (text.decode(errors="replace"), language.decode(errors="replace"))
+        for is_text, text, language in zip(*columns, strict=True)
+        if is_text
+    ]
+    try:
+        require_sentencex()
+        for language in dict.fromkeys(language for _, language in texts):
+            check_code(language)
+        return sum(len(sentences_of(*each)) for each in texts)
+    except UserError as error:
+        raise invalid(str(error)) from None
 
 
 def run_paragraphs(compute: Compute, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:

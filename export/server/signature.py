@@ -131,6 +131,11 @@ def too_many_rows(rows: int, most: int) -> RequestError:
     return invalid(f"The request has {rows} rows; this server takes at most {most}.")
 
 
+def too_many_sentences(sentences: int, most: int) -> RequestError:
+    """Return the error of a request whose texts are longer than this server takes."""
+    return invalid(f"The texts of the request have {sentences} sentences; this server takes at most {most}.")
+
+
 def sizes(shape: Sequence[int | None]) -> str:
     """Return a shape in the notation of signatures: (-1, 4)."""
     return "(" + ", ".join("-1" if size is None else str(size) for size in shape) + ")"
