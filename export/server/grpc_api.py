@@ -247,7 +247,9 @@ def method(
                 return
         except Exception as error:
             refusal = answered_as(error)
-        await context.abort(STATUS[refusal.code], refusal.message)
+            code, message = STATUS[refusal.code], refusal.message
+            del refusal  # with the frames that raised it, which may hold an answer of many megabytes
+        await context.abort(code, message)
 
     return grpc.stream_stream_rpc_method_handler(call)
 
