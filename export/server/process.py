@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
+import gc
 import importlib
 import logging
 import os
@@ -164,6 +165,7 @@ def run_until_signal(models: Models, options: ServerOptions, on_start: Callable[
             loop.add_signal_handler(number, end, number)
         return await run_server(models, options, on_start, stop)
 
+    gc.freeze()  # else a collection of garbage looks at all that TensorFlow has loaded, and holds Python for 0.6 s
     return asyncio.Runner().run(main())  # asyncio.run would wait for these threads
 
 

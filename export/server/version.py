@@ -140,6 +140,8 @@ class Version:
         except (RequestError, tf.errors.OpError, DecodeError) as error:  # then the first requests are slower
             log.warning("%s: warm-up ended after %d requests: %a", self.path, count, first_line_of(error))
         return_freed_memory()
+        if gc.get_freeze_count():
+            gc.freeze()
         return count
 
     def close(self) -> None:
@@ -150,8 +152,16 @@ class Version:
 
 
 def collect_graphs() -> None:
-    """Free graphs that nobody uses: they are circles of references, 0.1 GB each, which Python might keep for long."""
+    """Free graphs that nobody uses: they are circles of references, 0.1 GB each, which Python might keep for long.
+
+    In a process that has frozen its objects, it freezes those that stay again.
+    """
+    is_frozen = gc.get_freeze_count() > 0
+    if is_frozen:
+        gc.unfreeze()
     gc.collect()
+    if is_frozen:
+        gc.freeze()
     return_freed_memory()
 
 

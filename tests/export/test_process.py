@@ -1,6 +1,7 @@
 """A local server starts only with a version to serve and on free ports."""
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -55,7 +56,9 @@ def test_a_server_ends_although_a_version_is_loading(echo_folder, monkeypatch, s
 
     is_over, begun = threading.Event(), time.monotonic()
     monkeypatch.setattr(next(iter(models)), "_load_best", load)
+    gc.unfreeze()
     assert run_until_signal(models, ServerOptions(port=0, grpc_port=0, poll_seconds=0.01), lambda address: None)
+    assert gc.get_freeze_count() > 0  # no collection of garbage looks at what was loaded
     assert time.monotonic() - begun < LOADING / 2
     is_over.set()
 

@@ -14,7 +14,7 @@ from export.server.errors import Code, RequestError
 from export.server.paragraphs import LANGUAGE, PARAGRAPHS, SPANS
 from export.server.protection import Traits
 from export.server.signature import Signature, Tensor
-from export.server.version import Version, example_of
+from export.server.version import Version, collect_graphs, example_of
 from export.versions import CERTIFICATE, WARM_UP_REQUESTS
 from keras_transformer.ground.errors import UserError
 from keras_transformer.text.placeholders import symbols_of
@@ -201,3 +201,24 @@ def test_a_version_knows_the_placeholders_that_its_tokenizer_leaves_whole(has_to
 
     version._compute = pieces
     assert version._traits == Traits(known, aligns=False)
+
+
+def test_graphs_that_nobody_uses_are_freed_although_objects_are_frozen():
+    """Of a process that has not frozen any, none is frozen."""
+
+    class Circle:
+        def __init__(self):
+            self.self = self
+
+    for is_frozen in (False, True):
+        circle = Circle()
+        gone = weakref.ref(circle)
+        gc.unfreeze()
+        if is_frozen:
+            gc.freeze()
+        try:
+            del circle
+            collect_graphs()
+            assert gone() is None and (gc.get_freeze_count() > 0) is is_frozen
+        finally:
+            gc.freeze()  # as in all tests
