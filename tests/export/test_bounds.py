@@ -8,7 +8,7 @@ import pytest
 from tensorflow_serving.apis.predict_pb2 import PredictRequest
 
 from export.graph.request import FORBIDDEN, PREFIX, REQUIRED
-from export.server.bounds import BOUNDS, WHOLE_TEXTS, check_bounds
+from export.server.bounds import BOUNDS, LINES_WITH_SPANS, WHOLE_TEXTS, check_bounds
 from export.server.errors import LONGEST_MESSAGE, LONGEST_NAME, Code, RequestError, shown
 from export.server.options import ServerOptions
 from export.server.paragraphs import LANGUAGE, PARAGRAPHS
@@ -51,6 +51,17 @@ def test_a_text_has_the_bound_of_its_request_unless_it_has_many_sentences():
     for is_text in ([True], [False, True]):
         with pytest.raises(RequestError, match="A value of text has"):
             check_bounds(inputs_of("text", text, text, **{PARAGRAPHS: np.array(is_text)}))
+
+
+@pytest.mark.parametrize("name", [each.name for each in INPUTS])
+def test_lines_have_a_bound_of_their_own_if_spans_or_terms_are_asked_for(name):
+    most, asked = LINES_WITH_SPANS.each, {name: np.array([b"", b"urls"], object)}
+    check_bounds(inputs_of("text", b"x" * most, **asked))
+    check_bounds(inputs_of("text", b"x" * (most + 1), **{name: np.array([b""], object)}))
+    with pytest.raises(RequestError, match="A value of text has"):
+        check_bounds(inputs_of("text", b"a", b"x" * (most + 1), **asked))
+    with pytest.raises(RequestError, match="The values of text have"):
+        check_bounds(inputs_of("text", *[(b"%d" % number).ljust(most, b"x") for number in range(5)], **asked))
 
 
 def test_the_documents_have_the_bounds():
