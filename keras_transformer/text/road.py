@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.pieces.batching import list_of_lines
 from keras_transformer.pieces.normalization import has_letter, is_blank
 from keras_transformer.pieces.translation import Translation
@@ -31,6 +31,7 @@ PROTECT, KEEP, GLOSSARY = "protect", "keep", "glossary"
 FORBIDDEN_FLAGS = "flags of forbidden"
 KEEP_LETTERLESS = "keep_letterless"  # an option of a search
 MOST_NAMED = 3  # in a refusal
+LONGEST_LINE = 10_000  # characters, without signs of marks, of a line that asks for something: a model reads some 2,000
 SPANS = frozenset({PROTECT, KEEP, GLOSSARY})  # what the road itself does: every engine takes them
 
 
@@ -304,6 +305,7 @@ def translate_sentences(
         asked |= ask.names
         check_not_forbidden(ask.required, ask.protection.forbidden)
     refuse_beyond(engine, asked)
+    check_length(lines, asks, first_line)
     are_hidden = bool(asked & SPANS) or any(OPENING in line for line in lines)
     are_sentences = all(has_letter(line) or is_blank(line) for line in lines)
     if not asked and not are_hidden and (are_sentences or not engine.keeps_letterless):  # a client asks its server
@@ -330,6 +332,19 @@ def translate_sentences(
             log.warning("line %d: its translation has a phrase that is forbidden", first_line + number)
         results.append(candidates._replace(translations=translations))
     return results
+
+
+def check_length(lines: Sequence[str], asks: Sequence[Ask], first_line: int | None) -> None:
+    """Raises InputError if a line that asks for something, but for its marks, is longer than LONGEST_LINE."""
+    for number, (line, ask) in enumerate(zip(lines, asks, strict=True), first_line or 1):
+        if len(line) <= LONGEST_LINE or not (asked := ask.without_marks().names):
+            continue
+        if (length := len(MARK.sub("", line))) > LONGEST_LINE:
+            name = "A line" if first_line is None else f"Line {number:,}"
+            raise InputError(
+                f"{name} has {length:,} characters and asks for {', '.join(sorted(asked)[:MOST_NAMED])}; such a line "
+                f"may have {LONGEST_LINE:,}: divide it into sentences."
+            )
 
 
 def alignments_of(

@@ -3,11 +3,18 @@
 Each case makes a text of about n characters that is as bad as we know, and what is done with it.
 """
 
+import collections
+import contextlib
 import gc
+import importlib
+import pkgutil
+import re
 import time
 
 import pytest
 
+from keras_transformer import text
+from keras_transformer.ground.errors import InputError
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.numbers import numbers_in
@@ -145,7 +152,57 @@ WORK = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", WORK)
 @pytest.mark.parametrize("kind", ADVERSARIAL)
 def test_four_times_the_line_takes_about_four_times_the_time(work, kind):
     assert growth_of(WORK[work], ADVERSARIAL[kind]) < MOST_GROWTH
+
+
+MATCHED = "BULLET SPEAKER VOICE SRT VTT SELECTOR ORDERED _ENDS_IN_WORD".split()  # at one place, and never searched for
+
+
+def patterns():
+    """Every compiled pattern of the room `text`, by module and name; those of tables by their key too."""
+    for module in pkgutil.walk_packages(text.__path__, f"{text.__name__}."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            table = dict(enumerate(value)) if isinstance(value, tuple) else value if isinstance(value, dict) else {}
+            for key, each in [("", value), *table.items()]:
+                if isinstance(each, re.Pattern) and isinstance(each.pattern, str):
+                    yield (f"{module.name}.{name} {key}", each.match if name in MATCHED else each.finditer), each
+
+
+def test_every_pattern_reads_a_line_in_time_that_grows_with_it():
+    different = {pattern: use for use, pattern in patterns()}
+    assert len(different) > 30
+    slow = {}
+    for name, use in different.values():
+        for kind, make in ADVERSARIAL.items():
+
+            def read(text, use=use):
+                collections.deque(use(text) or (), maxlen=0) if use.__name__ == "finditer" else use(text)
+
+            if seconds_of(read, make(4000)) > 2 * LITTLE and (growth := growth_of(read, make, 1000)) > MOST_GROWTH:
+                slow[name, kind] = growth
+    assert not slow
+
+
+@pytest.mark.parametrize("depth", [10, 64, 65, 1400, 5000])
+def test_pairs_of_any_depth_come_through(depth):
+    line = "<b>" * depth + "dog" + "</b>" * depth
+    text, unplaced = ProtectedLine.of(line, Protection(("tags",))).restored("Hund", [(0, 0)])
+    assert not unplaced and text.count("<b>") == text.count("</b>") == depth and "Hund" in text
+    assert depth > 64 or text == line.replace("dog", "Hund")
+
+
+@pytest.mark.parametrize("pattern", ["(?R)", "a(?R)?b", "(a)(?1)", "(?P<x>a)(?&x)", "(?P<x>a)(?P>x)", "(a)(?-1)"])
+def test_a_regular_expression_that_calls_a_group_once_more_is_refused(pattern):
+    pytest.importorskip("regex")
+    with pytest.raises(InputError, match="calls a group"):
+        Glossary([Term(pattern, "x", ("regex",))])
+
+
+def test_a_regular_expression_that_takes_too_long_for_an_empty_text_is_refused_or_ends():
+    pytest.importorskip("regex")
+    with contextlib.suppress(InputError):
+        list(Glossary([Term("(?:(?:a?){50}){50}b", "x", ("regex",))]).matches(""))

@@ -5,7 +5,7 @@ import pytest
 from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.glossary import Glossary, Term
-from keras_transformer.text.road import SPANS, Ask, asks_of, refusal, translate
+from keras_transformer.text.road import LONGEST_LINE, SPANS, Ask, asks_of, refusal, translate
 from keras_transformer.text.spans import KINDS, Protection
 from tests.support.engines import Writer, diagonal
 
@@ -136,3 +136,14 @@ def test_a_text_is_translated_by_its_sentences():
     assert engine.translate_document("One  dog. See {x}.\n\nTwo.", protect="placeholders").text == (
         "ONE  DOG. SEE {X}.\n\nTWO."
     )
+
+
+def test_a_line_that_asks_for_something_has_a_length_that_is_checked_before_any_work():
+    engine, line = Writer(str.upper, diagonal), "a " * (LONGEST_LINE // 2)
+    assert engine.translate([line + "b"])[0].text == f"{line}b".upper()  # the engine cuts it
+    assert engine.translate([line], protect=EVERYTHING)[0].text
+    for asked in ({"protect": EVERYTHING}, {"required": [["A"]]}, {"protect": Protection(forbidden=FOX)}):
+        with pytest.raises(InputError, match=r"Line 7 has 10,001 characters and asks for .*10,000"):
+            engine.translate([line + "b"], 7, **asked)
+    marks = Protection(has_marks=True)
+    assert engine.translate(["a \ue000b 0\ue001" * LONGEST_LINE], protect=marks)[0].text

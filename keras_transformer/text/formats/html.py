@@ -58,7 +58,7 @@ CLOSES: dict[str, tuple[frozenset[str], frozenset[str]]] = {  # https://html.spe
     for name in names.split()
 }
 ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);?")
-WHITE_SPACE = re.compile(r"[ \t\f]*\r?\n[ \t\f\r\n]*")
+WHITE_SPACE = re.compile(r"(?<![ \t\f])[ \t\f]*+\r?\n[ \t\f\r\n]*")
 HTML = Notation(ENTITY, unescaped, lambda text: html.escape(text, quote=False).replace("\xa0", "&nbsp;"))
 UNFINISHED = re.compile(r"<[A-Za-z/!?]")  # what the parser returns as text, because nothing ends it
 

@@ -21,7 +21,7 @@ SPEAKER = re.compile(r"\s*[-\u2013\u2014]\s*(?=\S)")  # a line of somebody else
 VOICE = re.compile(r"\s*<v[ \t.]")  # of WebVTT
 LINE_END = re.compile(r"\r\n?|\n")
 LINE_BREAK = re.compile(
-    rf"[ \t]*(?:{LINE_END.pattern}|<[bB][rR][ \t]*/?>|(?<!:)\\N)[ \t]*"
+    rf"(?<![ \t])[ \t]*+(?:{LINE_END.pattern}|<[bB][rR][ \t]*/?>|(?<!:)\\N)[ \t]*"
 )  # <br>: of HTML; \N: of SubStation Alpha
 BLOCK = re.compile(r"(?:NOTE|STYLE|REGION)\b")  # of WebVTT, that is no cue
 WORD = re.compile(r"(?:<[^<>]*>|\{[^{}]*\}|\S)+")

@@ -25,7 +25,7 @@ log = logging.getLogger("keras_transformer")
 UNITS = "trans-unit", "segment"  # of XLIFF 1.2 and 2
 CODES = frozenset("ph bpt ept it".split())  # whose content is code of another format
 PROTECTED, TRANSLATED = ("protected", "x-its-translate-no"), ("x-its-translate-yes",)  # values of mtype
-WHITE_SPACE = re.compile(r"[ \t]*\r?\n[ \t\r\n]*")
+WHITE_SPACE = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t\r\n]*")
 XML = Notation(re.compile(r"&[^;]*;"), unescaped, lambda text: html.escape(text, quote=False))
 REVIEW = "needs-review-translation"  # of XLIFF 1.2
 NEEDED, COPIES = ("needs-translation",), ("new", "initial")  # states of a target that is none; of one if it is a copy
