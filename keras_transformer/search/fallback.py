@@ -59,14 +59,15 @@ def search_with_fallback(find: Find, source_ids, plan: SearchPlan, required: Req
         found = find(source_ids, constrained.replace(rules=rules))
         return Hypotheses(*(leaf[:, : free.scores.shape[1]] for leaf in found))
 
-    def of_all() -> tuple:
-        asked = required._replace(required=ops.where(ops.reshape(lacks, (-1, 1, 1, 1)), required.required, PAD))
-        found = found_of(source_ids, Rules(table=(asked,)).over(constrained.rules))
-        pairs = zip(found, start, strict=False)
-        return tuple(ops.where(ops.reshape(lacks, (-1, *[1] * (len(new.shape) - 1))), new, old) for new, old in pairs)
-
     def is_any_left(*state):
         return ops.any(state[3])
+
+    def of_all(ids, scores, is_cut, lacks):
+        asked = required._replace(required=ops.where(ops.reshape(lacks, (-1, 1, 1, 1)), required.required, PAD))
+        found = found_of(source_ids, Rules(table=(asked,)).over(constrained.rules))
+        pairs = zip(found, (ids, scores, is_cut), strict=True)
+        leaves = [ops.where(ops.reshape(lacks, (-1, *[1] * (len(new.shape) - 1))), new, old) for new, old in pairs]
+        return *leaves, ops.zeros_like(lacks)
 
     def of_some(ids, scores, is_cut, lacks):
         rows = ops.cast(ops.nonzero(lacks)[0], "int32")[:TOGETHER]
@@ -76,10 +77,8 @@ def search_with_fallback(find: Find, source_ids, plan: SearchPlan, required: Req
         leaves = [ops.scatter_update(old, places, leaf) for old, leaf in new]
         return *leaves, ops.scatter_update(lacks, places, ops.zeros_like(rows, dtype="bool"))
 
-    if plan.static_shapes:
-        found = Hypotheses(*ops.cond(ops.any(lacks), of_all, lambda: tuple(start[:3])))
-    else:
-        found = Hypotheses(*ops.while_loop(is_any_left, of_some, start)[:3])
+    # A loop of one round, and no condition: inside of one, a LiteRT file would hold the weights once more, as floats
+    found = Hypotheses(*ops.while_loop(is_any_left, of_all if plan.static_shapes else of_some, start)[:3])
     before, after = (log_probs_of(each, plan) for each in (free, found))
     is_another = ops.logical_and(ops.expand_dims(lacks, 1), found.scores > NEVER / 2)
     return WithPhrases(*found, ops.where(is_another, before[:, :1] - after, 0.0))
