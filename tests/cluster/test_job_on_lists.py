@@ -130,11 +130,13 @@ def test_what_another_command_began_is_not_gone_on_with(change, differs, context
     export = tmp_path / "export"
     export.mkdir()
     (export / "saved_model.pb").write_text("graph")
+    for file in list(corpus.iterdir()):
+        file.rename(file.with_suffix(""))  # a name that says no format
     stopped_after(1, export, REQUEST, place(corpus))
     if "export" in change:
         (export / "saved_model.pb").write_text(change.pop("export"))
     elif not change:
-        (corpus / "1.tsv").write_text("other\ttext")
+        (corpus / "1").write_text("other\ttext")
     with pytest.raises(ClusterError, match=f"another command began: it differs in {differs}. Name a new folder"):
         run(export, REQUEST._replace(**change), place(corpus))
     assert context.asked[-1] != ("cancelAllJobs",) and ("opened", "graph") in context.asked

@@ -78,7 +78,7 @@ def test_a_litert_model_is_asked_by_its_first_signature_and_all_are_in_the_table
     code = code_of(text)
     assert 'get_signature_runner("translate_1x32")' in code and "[: 32 - 1] + [3]" in code and "(32 - len(ids))" in code
     assert all(f"`{name}`" in text for name in ("source_ids", "n_best", "ids", "scores", "is_cut", "is_done"))
-    assert len(re.findall(r"\(rows, 3[,)]", text)) == 3  # a beam of 3
+    assert len(re.findall(r"\(rows, 3[,)]", text)) == 4  # a beam of 3
     assert re.findall(r"^\| `(.+)` \| (\d+) \| (\d+) \| (\w+) \|$", text, re.MULTILINE) == [
         ("translate_1x32", "1", "32", "any"),
         ("translate_1x16_to_20", "1", "16", "20"),
