@@ -12,11 +12,12 @@ from .batcher import Batcher
 from .bounds import check_bounds
 from .bytes_in_flight import BytesInFlight, Share
 from .errors import Code, RequestError, shown
+from .messages import sentences_in
 from .metrics import Metrics, outcome
 from .model_folder import Status
 from .models import Models
 from .options import ServerOptions
-from .paragraphs import has_spans, sentences_in
+from .paragraphs import has_spans
 from .protection import answered
 from .request_log import Record, RequestLog
 from .signature import Arrays, Signature, signature_named, size_of, too_many_rows, too_many_sentences
@@ -178,7 +179,7 @@ class Dispatcher:
                 output_names = named(output_names, inputs, bool(codec.output_names))
             if (rows := signature.rows(inputs)) > most_rows:
                 raise too_many_rows(rows, most_rows)
-            if (sentences := sentences_in(inputs)) > most_rows:
+            if (sentences := sentences_in(signature, inputs)) > most_rows:
                 raise too_many_sentences(sentences, most_rows)
             return Question(codec, signature, output_names, inputs, size_of(inputs))
 

@@ -4,17 +4,31 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 
-from keras_transformer.text.messages import Pieces, is_sentence, joined, pieces_of
+from keras_transformer.text.messages import Pieces, is_sentence, joined, pieces_of, sentences_of_line
 
 from .errors import invalid
-from .paragraphs import MOST_SENTENCES, as_array, first, with_first
+from .paragraphs import MOST_SENTENCES, as_array, first, lines_in, with_first
 from .paragraphs import joined as joined_outputs
 from .protection import AS_IT_IS
-from .signature import Arrays
+from .signature import Arrays, Signature
 
 BEST, ALL = "translation", "translations"  # the outputs of signatures that have the text
 
 Run = Callable[[tuple[str, ...], Arrays, Collection[int]], Arrays]
+
+
+def text_output(signature: Signature) -> str | None:
+    """Return which output has the text, BEST or ALL, if messages in the lines of a signature are translated."""
+    names = (BEST, ALL) if signature.name != "explain" else ()
+    return next((name for name in names if name in signature.outputs), None)
+
+
+def sentences_in(signature: Signature, inputs: Arrays) -> int:
+    """Return how many sentences a request has, those of messages and texts included.
+
+    Raises RequestError for a text whose sentences cannot be found.
+    """
+    return 0 if text_output(signature) is None else sum(map(sentences_of_line, lines_in(inputs)))
 
 
 def run_messages(run: Run, outputs: tuple[str, ...], inputs: Arrays, text: str) -> Arrays:

@@ -3,6 +3,7 @@
 These inputs and this output are those of the local server, and not of TensorFlow Serving, which runs the graph alone.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,25 +48,27 @@ def has_spans(names: tuple[str, ...], inputs: Arrays, is_named: bool) -> tuple[s
     return names if is_named or is_asked else tuple(name for name in names if name != SPANS)
 
 
-def sentences_in(inputs: Arrays) -> int:
-    """Return how many sentences the texts of a request have, before those that are too long are split.
+def lines_in(inputs: Arrays) -> list[str]:
+    """Return the lines of a request, of a text its sentences, before those that are too long are split.
 
     Raises RequestError for a language that there is not, and if no package is installed that finds sentences.
     """
+    lines = [text.decode(errors="replace") for text in inputs["text"].tolist()]
     if PARAGRAPHS not in inputs or not inputs[PARAGRAPHS].any():
-        return 0
-    rows = len(inputs["text"])
-    columns = (np.broadcast_to(inputs[name], rows).tolist() for name in (PARAGRAPHS, "text", LANGUAGE))
-    texts = [
-        (text.decode(errors="replace"), language.decode(errors="replace"))
-        for is_text, text, language in zip(*columns, strict=True)
-        if is_text
+        return lines
+    are_texts, languages = (np.broadcast_to(inputs[name], len(lines)).tolist() for name in (PARAGRAPHS, LANGUAGE))
+    codes = [
+        code.decode(errors="replace") if is_text else None for is_text, code in zip(are_texts, languages, strict=True)
     ]
     try:
         require_sentencex()
-        for language in dict.fromkeys(language for _, language in texts):
-            check_code(language)
-        return sum(len(sentences_of(*each)) for each in texts)
+        for code in dict.fromkeys(filter(None, codes)):
+            check_code(code)
+        of_lines = (
+            [line] if code is None else [line[slice(*each)] for each in sentences_of(line, code)]
+            for line, code in zip(lines, codes, strict=True)
+        )
+        return list(itertools.chain.from_iterable(of_lines))
     except UserError as error:
         raise invalid(str(error)) from None
 

@@ -132,8 +132,8 @@ def too_many_rows(rows: int, most: int) -> RequestError:
 
 
 def too_many_sentences(sentences: int, most: int) -> RequestError:
-    """Return the error of a request whose texts are longer than this server takes."""
-    return invalid(f"The texts of the request have {sentences} sentences; this server takes at most {most}.")
+    """Return the error of a request of more sentences, those of texts and messages included, than this server takes."""
+    return invalid(f"The request has {sentences} sentences; this server takes at most {most}.")
 
 
 def sizes(shape: Sequence[int | None]) -> str:

@@ -26,7 +26,7 @@ from ..graph.operations import meta_graph
 from ..versions import CERTIFICATE, LITERT, WARM_UP_REQUESTS, ExportError, is_number
 from .errors import RequestError, from_tensorflow, invalid
 from .few_sentences import few_sentences_of
-from .messages import ALL, BEST, run_messages
+from .messages import run_messages, text_output
 from .paragraphs import LANGUAGE, PARAGRAPHS, SPANS, run_paragraphs, with_paragraphs
 from .protection import PROTECT, Traits, run_protected, with_protection
 from .protobuf_codec import array_of
@@ -90,8 +90,8 @@ class Version:
         if self._few is not None and self._few.can_run(signature, inputs):
             with contextlib.suppress(UnicodeError, UserError):  # the graph knows what to answer
                 return self._few.run(outputs, inputs)
-        text = next((name for name in (BEST, ALL) if name in signature.outputs), None)
-        if text is None or signature.name == "explain":
+        text = text_output(signature)
+        if text is None:
             return self._compute(signature, outputs, inputs)
         return run_messages(functools.partial(self._run_sentences, signature), outputs, inputs, text)
 

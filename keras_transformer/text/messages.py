@@ -16,6 +16,7 @@ HEAD = re.compile(r"\{\s*+([\w.-]++)\s*+,\s*+(plural|selectordinal|select)\s*+,\
 SELECTOR = re.compile(r"\s*+(?:=\d++|[\w-]++)\s*+\{")
 BRACE = re.compile(r"''|'[{}][^']*+'?+|[{}]")  # quoted braces are text
 DEEPEST, MOST_SENTENCES = 8, 64  # messages in messages; sentences that branches become: beyond, their parts stay parts
+LONGEST_WHOLE = 2_000  # characters of a line whose text comes into each branch; a model reads about as many
 QUOTED = re.compile(r"'(?=[{}#])")
 
 
@@ -41,6 +42,12 @@ class Sentence(str):
     """A text among the pieces of a message that is to be translated."""
 
 
+def sentences_of_line(line: str) -> int:
+    """Return how many sentences a line is to a model: one, or those of its message."""
+    pieces = pieces_of(line)
+    return 1 if pieces is None else sum(map(is_sentence, pieces))
+
+
 def is_sentence(piece: str) -> bool:
     return isinstance(piece, Sentence)
 
@@ -54,7 +61,8 @@ def pieces_of(line: str) -> Pieces | None:
     parts = parts_of_line(line)
     if len(parts) == 1:
         return None
-    return list(written(whole_sentences(parts) if can_be_whole(parts) else parts))
+    is_whole = len(line) <= LONGEST_WHOLE and can_be_whole(parts)
+    return list(written(whole_sentences(parts) if is_whole else parts))
 
 
 def without_messages(text: str) -> str:

@@ -4,10 +4,12 @@ import functools
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from export.server.errors import RequestError
-from export.server.messages import ALL, BEST, run_messages
+from export.server.messages import ALL, BEST, run_messages, sentences_in
 from export.server.protection import INPUTS, UNPLACED, Traits, run_protected
+from export.server.signature import Signature, Tensor
 from tests.support.capital_graph import capitals, firsts
 
 LINES = ["a dog", "I see {n, plural, one {# dog} other {# dogs of {x}}}.", "", "{n, select, other {}}"]
@@ -45,3 +47,12 @@ def test_a_line_of_too_many_sentences_is_refused_before_it_is_translated():
     line = "{n, plural, other {a}} " * 1001
     with pytest.raises(RequestError, match="A line has more than 1000 sentences"):
         run_messages(functools.partial(pytest.fail, "it ran"), (BEST,), {"text": column([line])}, BEST)
+
+
+@pytest.mark.parametrize("are_texts", [False, True])
+def test_the_sentences_of_messages_are_counted_before_any_is_translated(are_texts):
+    inputs = {"text": column(["a dog", LINES[1] * 2]), "language": column(["en"])}
+    inputs["paragraphs"] = np.array([are_texts])
+    signatures = (("translate", ALL), ("score", "score"), ("explain", ALL))
+    signatures = [Signature(name, {}, {output: Tensor("", tf.string, (None,))}, {}) for name, output in signatures]
+    assert [sentences_in(each, inputs) for each in signatures] == [5, 0, 0]

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from export.server import paragraphs
 from export.server.errors import RequestError
-from export.server.paragraphs import MOST_SENTENCES, SPANS, has_spans, run_paragraphs, sentences_in, with_paragraphs
+from export.server.paragraphs import MOST_SENTENCES, SPANS, has_spans, lines_in, run_paragraphs, with_paragraphs
 from export.server.signature import Signature, Tensor
 
 TEXT = "A dog runs.  It is\nbrown.\r\n\r\n - The end."
@@ -122,8 +122,8 @@ def test_a_text_of_too_many_sentences_is_refused():
     [
         ([TEXT], [True], [b"en"], 4),
         ([TEXT, TEXT], [True], [b"en"], 8),
-        ([TEXT, TEXT], [True, False], [b"en"], 4),
-        ([TEXT, TEXT], [False], [b"none"], 0),
+        ([TEXT, TEXT], [True, False], [b"en"], 5),
+        ([TEXT, TEXT], [False], [b"none"], 2),
         (["Er kam am 3. Mai."] * 2, [True], [b"de", b"en"], 3),
         ([], [True], [b"en"], 0),
     ],
@@ -131,11 +131,11 @@ def test_a_text_of_too_many_sentences_is_refused():
 def test_the_sentences_of_a_request_are_counted_before_any_is_translated(texts, are_texts, languages, count):
     arrays = {"text": np.array([text.encode() for text in texts], object), "paragraphs": np.array(are_texts)}
     arrays["language"] = np.array(languages, object)
-    assert sentences_in(arrays) == count and sentences_in({"text": arrays["text"]}) == 0
+    assert len(lines_in(arrays)) == count and lines_in({"text": arrays["text"]}) == texts
     if any(are_texts) and texts:
         for language in (b"none", b"\xff"):
             with pytest.raises(RequestError, match="The language is"):
-                sentences_in(arrays | {"language": np.array([language], object)})
+                lines_in(arrays | {"language": np.array([language], object)})
 
 
 def test_another_signature_stays_as_it_is():

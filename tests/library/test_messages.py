@@ -6,7 +6,7 @@ import pytest
 
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
-from keras_transformer.text.messages import is_sentence, joined, pieces_of, without_messages
+from keras_transformer.text.messages import LONGEST_WHOLE, is_sentence, joined, pieces_of, without_messages
 from keras_transformer.text.road import NOTHING, Ask, translate
 from keras_transformer.text.sentences import sentences_of
 from keras_transformer.text.spans import LEFT, RIGHT, Protection
@@ -136,3 +136,11 @@ def test_four_times_the_line_takes_no_more_than_four_times_the_time_or_little(pa
 
     count = 8_000 // len(part)
     assert seconds(4 * count) < 0.1 or seconds(4 * count) < 8 * seconds(count)
+
+
+def test_the_text_around_a_message_comes_into_each_branch_only_up_to_a_length():
+    """A line of n characters and 64 branches would be 64 n characters."""
+    message = "{n, select, " + " ".join(f"b{number} {{x}}" for number in range(60)) + "}"
+    around = "word " * (LONGEST_WHOLE // 5)
+    short, long = (len("".join(pieces_of(f"{text}{message}."))) for text in (around[: -len(message) - 1], around))
+    assert short > 60 * (LONGEST_WHOLE - len(message) - 60) and long == len(around) + len(message) + 1
