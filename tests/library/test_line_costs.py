@@ -17,6 +17,7 @@ from keras_transformer import text
 from keras_transformer.ground.errors import InputError
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.glossary import Glossary, Term
+from keras_transformer.text.messages import pieces_of
 from keras_transformer.text.numbers import numbers_in
 from keras_transformer.text.protected import ProtectedLine
 from keras_transformer.text.required import has_phrase, is_missing
@@ -44,6 +45,9 @@ ADVERSARIAL = {  # text of n characters
     "per cent": lambda n: "%(" * (n // 2),
     "colons": lambda n: ":a" * (n // 2),
     "ICU": lambda n: "{a, plural, " * (n // 12),
+    "messages": lambda n: "{n, plural, one {#} other {a}} " * (n // 31),
+    "branches": lambda n: "dog {n, select, " + " ".join(f"b{k} {{x}}" for k in range(n // 9)) + "} cat",
+    "messages in messages": lambda n: "{n, plural, other {" * (n // 21) + "}}" * (n // 21),
     "spaces": lambda n: "a" + " " * n,
     "line breaks": lambda n: "a\n" * (n // 2),
     "letters": lambda n: "a" * n,
@@ -144,6 +148,7 @@ WORK = {
     "restore": restore,
     "glossary": lambda text: list(TERMS.matches(text)),
     "numbers": numbers_in,
+    "messages": pieces_of,
     "required": lambda text: [has_phrase(text, phrase) for phrase in ("a" * 100 + "b", "a " * 50 + "b", ")" * 50)],
     "missing": lambda text: is_missing(text[:200] + "x", text),
     "survival": lambda text: survival([(text, text)]),
