@@ -30,10 +30,10 @@ SYNTAXES = {
     ),
     "ERB, EJS, JSP: <%= x %>; PHP: <?= $x ?>": (r"<%(?:[^%<\n]|%(?!>)|<(?!%))*+%>|<\?(?:[^?<\n]|\?(?!>)|<(?!\?))*+\?>"),
     "Laravel: {!! $x !!}": r"\{!![^{}!\n]++!!\}",
-    "Handlebars, Mustache, Vue, Angular, i18next, Jinja: {{ x }}, {{{x}}}": (
-        r"\{\{\{[^{}\n]++\}\}\}|\{\{(?:[^{}\n]|\{[^{}\n]*+\})++\}\}"
+    "Handlebars, Mustache, Vue, Angular, i18next, Jinja: {{ x }}, {{{x}}}, {{{{x}}}}": (
+        r"\{\{\{\{[^{}\n]++\}\}\}\}|\{\{\{[^{}\n]++\}\}\}|\{\{(?:[^{}\n]|\{[^{}\n]*+\})++\}\}"
     ),
-    "JavaScript, shell: ${a.b(c, d)}; Ruby: #{x}, %{x}": r"[$#%]\{(?:[^{}\n]|\{[^{}\n]*+\})*+\}",
+    "JavaScript, shell: ${a.b(c, d)}; Ruby: #{x}, %{x}; Less: @{x}": r"[$#%@]\{(?:[^{}\n]|\{[^{}\n]*+\})*+\}",
     "i18next: $t(key); make, MSBuild: $(NAME)": r"\$(?:t\((?:[^()\n]|\([^()\n]*+\))*+\)|\(\w[\w.:-]*+\))",
     "ICU MessageFormat, Java, .NET: {0,number}, {d, date, short}, {0,-10:N2}": (
         rf"\{{\s*+[\w.-]++\s*+,\s*+(?:{_ICU_TYPE}\b(?:[^{{}}\n]|\{{[^{{}}\n]*+\}})*+|-?\d++\s*+(?::[^{{}}\n]*+)?+)\}}"
@@ -43,7 +43,7 @@ SYNTAXES = {
         r"(?::(?:[^{}\s](?:[^{}\n]|\{\w*+\})*+|\{\w*+\}(?:[^{}\n]|\{\w*+\})*+)?+)?+[ \t]*+\}"
     ),
     "Windows, Symfony: %NAME%, %user.name%; Boost: %1%; %%name%%": (
-        rf"(?<!%){_NO_WORD_BEFORE}(?:%%\w++%%|%[A-Za-z_][\w.-]*+%(?![{_WORD}])|%[1-9]\d?%(?![{_WORD}%]))"
+        rf"(?<!%){_NO_WORD_BEFORE}(?:%%\w++%%|%(?!{_CONVERSION}%%)[A-Za-z_][\w.-]*+%(?![{_WORD}])|%[1-9]\d?%(?![{_WORD}%]))"
     ),
     "iOS: %#@name@; Ruby: %<name>.2f; Drupal: %name": (
         rf"%#@\w++@|%<\w++>[-+ #0]*+\d*+(?:\.\d++)?+{_CONVERSION}|{_NO_DIGIT_BEFORE}%(?=[A-Za-z_]{{4}})[{_WORD}]++"
@@ -59,6 +59,9 @@ SYNTAXES = {
         rf"(?<!:){_NO_WORD_BEFORE}(?::(?:(?i:{_COLON_WORDS})(?![{_WORD}:])"
         rf"|(?=[A-Za-z]+(?:_|[a-z][A-Z])|[A-Z]{{2,}}(?![{_WORD}]))[A-Za-z][{_WORD}]*+(?!:))"
         rf"|@(?:\.[{_WORD}]++)?+:(?:\([{_WORD}.]++\)|[{_WORD}]++(?:\.[{_WORD}]++)*+))"
+    ),
+    "Mozilla's DTD, entities: &brand.name;, &#160;": (
+        rf"(?<!&){_NO_WORD_BEFORE}&(?:[A-Za-z][\w.-]{{0,99}}+|#\d{{1,7}}+|#[xX][0-9A-Fa-f]{{1,6}}+);"
     ),
     "wikis: [[name]], [[page|text]]": r"\[\[[^\[\]\n]++\]\]",
     "React-Intl, Lingui, react-i18next: <0>, </0>, <1/>": r"</?\d{1,3}\s?/?>",

@@ -38,13 +38,13 @@ def pattern_of_numbers(word: str, digit: str, boundary: str, no_boundary: str) -
     """Return the pattern for an engine: how it writes a character of a word, a digit, and the edge of an ASCII word."""
     space, sign, currency = f"[{SPACES}]", f"[{SIGNS}]", f"[{CURRENCIES}]"
     grouped = f"{digit}{{1,3}}(?:{space}{digit}{{3}})+{boundary}(?:[.,]{digit}+)?"
-    joined = f"\\.?{digit}+(?:[-.,:/'\u2019\u2013x\u00d7]{digit}+)*"
+    joined = f"\\.?{digit}+(?:[-.,:/'\u2019\u2013x\u00d7]{digit}+|\\^[-{MINUS}]?{digit}+)*"
     clock = f"(?:T{digit}+(?::{digit}+)*(?:[.,]{digit}+)?(?:Z|[-+]{digit}{{2}}:?{digit}{{2}})?)?"
     digits = f"(?:{grouped}|{joined}{clock}(?:[eE][-+{MINUS}]?{digit}+)?)"
     degrees, area = f"[{DEGREE}](?:[CFKNESW]{boundary})?", "[cdkm]?m[\u00b2\u00b3]"
     behind = (
         f"(?:{space}?(?:%%?|[{PER_CENT}]|{degrees})|{currency}|{space}{currency}{no_boundary}|{area}|"
-        f"(?:{UNITS}){boundary})?"
+        f"\\+{no_boundary}|(?:{UNITS}){boundary})?"
     )
     before = f"(?:{sign}?[A-Z]{{0,3}}{currency}{sign}?{space}?|{sign}?%?)"
     going_on = f"(?:{word}|[\u0300-\u036f\ufe0f\u20e3])*"

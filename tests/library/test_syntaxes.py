@@ -15,8 +15,16 @@ WRITTEN = {  # placeholders of each row of the table, as its libraries write the
     "Jinja": ["{% if x %}", "{% set a = {'b': 1} %}", "{%- endif -%}", "{# comment #}"],
     "ERB": ["<%= x %>", "<%- y.z(1) %>", "<% if a > b %>", "<?= $x ?>"],
     "Laravel: {!!": ["{!! $x !!}"],
-    "Handlebars": ["{{ x }}", "{{x}}", "{{{raw}}}", "{{count, number}}", "{{ a.b | upper: 'x' }}", "{{#each xs}}"],
-    "JavaScript": ["${name}", "${a.b(c, d)}", "${f({a: 1})}", '${x ? "a" : "b"}', "#{x}", "#{a[0]}", "%{name}"],
+    "Handlebars": [
+        "{{ x }}",
+        "{{x}}",
+        "{{{raw}}}",
+        "{{count, number}}",
+        "{{ a.b | upper: 'x' }}",
+        "{{#each xs}}",
+        "{{{{raw}}}}",
+    ],
+    "JavaScript": ["${name}", "${a.b(c, d)}", "${f({a: 1})}", '${x ? "a" : "b"}', "#{x}", "#{a[0]}", "%{name}", "@{x}"],
     "i18next": ["$t(key)", '$t(key, {"count": 3})', "$t(a, f(b))", "$(NAME)"],
     "ICU": [
         "{0,number}",
@@ -58,6 +66,7 @@ WRITTEN = {  # placeholders of each row of the table, as its libraries write the
     "Qt": ["%1", "%2", "%L1", "%1%2", "%n"],
     "Chrome": ["$NAME$", "$NAME", "$name", "$user_name"],
     "Laravel, Rails": [":name", ":Name", ":count", ":attribute", ":first_name", ":userName", ":NAME", "@:common.hello"],
+    "Mozilla": ["&brandShortName;", "&nbsp;", "&#160;", "&#xA0;"],
     "wikis": ["[[name]]", "[[Page|text]]"],
     "React-Intl": ["<0>", "</0>", "<1/>", "<12 />"],
     "escapes": [r"\n", r"\t", r"\u00a0"],
@@ -77,6 +86,7 @@ PROSE += [
     "10:30",
     "3 < 4 > 2",
     "I <3 you",
+    "AT&T; R&D; a & b; Q&A",
     "a { b",
 ]
 PROSE += [
@@ -190,3 +200,11 @@ def test_four_times_the_line_takes_no_more_than_four_times_the_time_or_little(fi
             line = first + part * (1_000 // len(part))
             if (took := seconds(find, line + part * (3_000 // len(part)))) > 0.05:
                 assert took < 8 * seconds(find, line), (first, part)
+
+
+@pytest.mark.parametrize(
+    "placeholders",
+    [["%s", "%%"], ["%d", "%%"], ["%lld", "%%"], ["%.1f", "%%"], ["%1$s", "%2$s"]],
+)
+def test_placeholders_that_touch_are_each_whole(placeholders):
+    assert [found[0] for found in PLACEHOLDER.finditer(f"up to {''.join(placeholders)} of it")] == placeholders
