@@ -27,21 +27,10 @@ from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.confidence import Calibration, confidence_by
 from keras_transformer.runs.lite_folder import PREFIX_TOKENS, Description, LiteFolder, Room
 from keras_transformer.search.options import LONGEST_OUTPUT, SearchOptions
-from keras_transformer.text.constraints import NO_CONSTRAINTS, ConstraintReader, Constraints
-from keras_transformer.text.forbidden import Sequences, search_without
+from keras_transformer.text.constraints import NO_CONSTRAINTS, ConstraintReader, Constraints, search_under
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.required import Phrases, loss_allowed
-from keras_transformer.text.road import (
-    FORBIDDEN,
-    FORBIDDEN_FLAGS,
-    PREFIX,
-    REQUIRED,
-    SPANS,
-    Ask,
-    Candidates,
-    Engine,
-    refuse_beyond,
-)
+from keras_transformer.text.road import CONSTRAINTS, SPANS, Ask, Candidates, Engine, refuse_beyond
 
 KEPT = 10  # idle interpreters per thread: as many as there are rooms, of one sentence and of several
 
@@ -73,7 +62,7 @@ class LiteTranslator(Engine):
         self.description = Description.load(files.description)
         self.options = SearchOptions(**self.description.search, n_best=n_best)
         if any(room.is_constrained for room in self.description.rooms):
-            self.abilities = self.abilities | {PREFIX, REQUIRED, FORBIDDEN, FORBIDDEN_FLAGS}
+            self.abilities = self.abilities | CONSTRAINTS
         self.tokenizer = open_tokenizer(files.tokenizer)
         calibration = Calibration.load(files.calibration) if files.calibration.exists() else None
         self._confidence = confidence_by(calibration, self.options)
@@ -97,13 +86,7 @@ class LiteTranslator(Engine):
     def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
         constraints = self._constraints.read(asks, first_line)
         encoded = encoded_lines(self.tokenizer, lines, self.description.max_source_tokens, first_line)
-        sources = list(map(list, encoded))
-
-        def search(rows: list[int], without: list[Sequences]) -> list[list[Translation]]:
-            asked = [constraints[n]._replace(forbidden=tokens) for n, tokens in zip(rows, without, strict=True)]
-            return self._search_ids([sources[row] for row in rows], asked)
-
-        results = search_without(search, [ask.protection.forbidden for ask in asks], self.tokenizer.decode)
+        results = search_under(constraints, asks, list(encoded), self._search_ids, self.tokenizer.decode)
         if lost := [number for number, translations in enumerate(results) if not translations]:
             raise UserError(
                 f"Line {first_line + lost[0]} has no translation: the model's probabilities are NaN. Export a run with "

@@ -8,7 +8,7 @@ from keras_transformer.ground.errors import InputError
 
 LONGEST_SOURCE = 512  # tokens of a source sentence, EOS included
 BYTES_PER_TOKEN = 64  # a line is cut to this many bytes per usable token before it is tokenized
-SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character: it has no partner
 BATCH_SIZE = 128  # sentences that are searched together, at most
 
 

@@ -13,6 +13,8 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Literal
 
+from keras_transformer.pieces.batching import SURROGATE
+
 NFC, NFKC, IDENTITY = NORMALIZATIONS = ("nfc", "nfkc", "identity")
 UNICODE: dict[str, Literal["NFC", "NFKC"]] = {NFC: "NFC", NFKC: "NFKC"}  # as unicodedata names the forms
 SPACE = "\u2581"  # as SentencePiece writes a space in a piece
@@ -34,7 +36,6 @@ SELECTORS = f"{VARIANTS}{STYLES}\U000e0020-\U000e007f\U000e0100-\U000e01ef"  # a
 LETTERLESS = r"(?s)\PL*"  # for RE2: what `has_letter` denies
 BLANK = f"[\0\u115f\u1160{SPACES}{INVISIBLE}{JOINERS}{SELECTORS}]*"  # for re and for RE2
 _BLANK = re.compile(BLANK)
-HALF = re.compile("[\ud800-\udfff]")  # what is no text is refused elsewhere
 
 MARKS = "\u0300-\u036f"  # above and below Latin, Greek and Cyrillic letters
 ARABIC_LETTERS = "\u0622-\u0626\u06c0\u06c2\u06d3"  # with a hamza or madda, which NFD takes off
@@ -48,7 +49,7 @@ def is_blank(text: str) -> bool:
 
 def has_letter(text: str) -> bool:
     """Whether a text has a letter of any script; digits, signs and emoji are none, but halves of a character are."""
-    return any(map(str.isalpha, text)) or HALF.search(text) is not None
+    return any(map(str.isalpha, text)) or SURROGATE.search(text) is not None
 
 
 def lower_case(text: str) -> str:

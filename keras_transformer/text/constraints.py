@@ -1,12 +1,13 @@
 """What lines ask of their search: how outputs begin, what they must have, and what not; as arrays of its rules."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.pieces.prefixes import NO_PREFIX, Prefix, PrefixReader, rules_of_prefixes
-from keras_transformer.text.forbidden import Sequences, rule_of_forbidden
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.text.forbidden import Sequences, rule_of_forbidden, search_without
 from keras_transformer.text.required import PhraseReader, Phrases, rule_of_required
 from keras_transformer.text.road import Ask
 
@@ -54,6 +55,25 @@ class ConstraintReader:
                 except InputError as error:
                     raise InputError(f"Line {number}: {error}") from None
         return [Constraints(prefixes[ask.prefix], (), phrases[ask.required]) for ask in asks]
+
+
+def search_under(
+    constraints: Sequence[Constraints],
+    asks: Sequence[Ask],
+    sources: Sequence[list[int]],
+    search: Callable[[list[list[int]], list[Constraints]], list[list[Translation]]],
+    decode: Callable[[Sequence[int]], str],
+) -> list[list[Translation]]:
+    """Return the translations of sources that keep to what their lines ask, what is forbidden included, best first.
+
+    search: from sources and their constraints to translations. decode: from tokens to their text.
+    """
+
+    def search_rows(rows: list[int], without: list[Sequences]) -> list[list[Translation]]:
+        asked = [constraints[row]._replace(forbidden=tokens) for row, tokens in zip(rows, without, strict=True)]
+        return search([sources[row] for row in rows], asked)
+
+    return search_without(search_rows, [ask.protection.forbidden for ask in asks], decode)
 
 
 def rules_of(constraints: Sequence[Constraints]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ FORBIDDEN_FLAGS = "flags of forbidden"
 KEEP_LETTERLESS = "keep_letterless"  # an option of a search
 MOST_NAMED = 3  # in a refusal
 LONGEST_LINE = 10_000  # characters, without signs of marks, of a line that asks for something: a model reads some 2,000
+CONSTRAINTS = frozenset({PREFIX, REQUIRED, FORBIDDEN, FORBIDDEN_FLAGS})  # what a search itself sees to
 SPANS = frozenset({PROTECT, KEEP, GLOSSARY})  # what the road itself does: every engine takes them
 
 

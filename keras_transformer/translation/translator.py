@@ -33,12 +33,11 @@ from keras_transformer.search.options import ON, RUN_OPTIONS, SearchOptions, che
 from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.scores import NAN_PROBABILITIES, NEVER, NotFiniteError
 from keras_transformer.shortlist.shortlist import Shortlist, shortlist_of
-from keras_transformer.text.constraints import ConstraintReader, Constraints
-from keras_transformer.text.forbidden import Sequences, search_without
+from keras_transformer.text.constraints import ConstraintReader, Constraints, search_under
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.placing import Alignment
 from keras_transformer.text.required import Phrases, loss_allowed
-from keras_transformer.text.road import FORBIDDEN, FORBIDDEN_FLAGS, PREFIX, REQUIRED, SPANS, Ask, Candidates, Engine
+from keras_transformer.text.road import CONSTRAINTS, SPANS, Ask, Candidates, Engine
 from keras_transformer.translation.aligner import Aligner
 from keras_transformer.translation.compiled_search import CompiledSearch, SearchHow, table_for
 from keras_transformer.translation.parallel import map_batches
@@ -80,7 +79,7 @@ class Translator(Engine):
     """
 
     name = "The Translator"
-    abilities = SPANS | {PREFIX, REQUIRED, FORBIDDEN, FORBIDDEN_FLAGS}
+    abilities = SPANS | CONSTRAINTS
 
     def __init__(
         self,
@@ -195,12 +194,7 @@ class Translator(Engine):
         encoded = list(encoded_lines(self.tokenizer, lines, self.max_source_tokens, first_line))
         if self.trained_tokens is not None:
             self.longer_than_trained += sum(len(ids) > self.trained_tokens for ids in encoded)
-
-        def search(rows: list[int], without: list[Sequences]) -> list[list[Translation]]:
-            asked = [constraints[n]._replace(forbidden=tokens) for n, tokens in zip(rows, without, strict=True)]
-            return self._search_ids([encoded[row] for row in rows], asked)
-
-        results = search_without(search, [ask.protection.forbidden for ask in asks], self.tokenizer.decode)
+        results = search_under(constraints, asks, encoded, self._search_ids, self.tokenizer.decode)
         if lost := [number for number, translations in enumerate(results) if not translations]:
             raise NotFiniteError(
                 f"Line {first_line + lost[0]} {NAN_PROBABILITIES} Take an earlier checkpoint, or train again at a "

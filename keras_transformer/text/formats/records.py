@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from keras_transformer.ground import json_members
 from keras_transformer.ground.errors import InputError, UserError
 from keras_transformer.ground.files import BYTE_ORDER_MARK, read_whole_lines, with_line_feeds
+from keras_transformer.pieces.batching import SURROGATE
 from keras_transformer.text.formats.parts import Field, Notation, Part
 
 ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")
 JSON = Notation(ESCAPE, lambda raw: json.loads(f'"{raw}"'), lambda text: json.dumps(text, ensure_ascii=False)[1:-1])
 TSV = Notation(re.compile(r"(?!)"), str, lambda text: text.replace("\t", " "))
 MOST_DIGITS = 10  # of the number of a column
-HALF = re.compile("[\ud800-\udfff]")  # of a character: a surrogate without its partner
 
 
 def jsonl_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
@@ -40,7 +40,7 @@ def jsonl_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> It
                 raise InputError(
                     f"{where}: the field {member.name!r} is {line[member.start : member.end]:.40}, not a text."
                 )
-            if half := HALF.search(member.value):
+            if half := SURROGATE.search(member.value):
                 raise InputError(
                     f"{where}: the field {member.name!r} has \\u{ord(half[0]):x}, half of a character: a text was cut "
                     "inside of it."
