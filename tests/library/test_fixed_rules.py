@@ -18,7 +18,10 @@ FULL = Constraints(
 )
 
 
-@pytest.mark.parametrize("asked", [NO_CONSTRAINTS, FULL, FULL._replace(phrases=(Phrase("b", (8,)),))])
+@pytest.mark.parametrize(
+    "asked",
+    [NO_CONSTRAINTS, FULL, FULL._replace(phrases=(Phrase("b", (8,)),)), FULL._replace(forbidden=((9,), (8, 9)))],
+)
 def test_what_a_line_asks_is_all_there_and_the_rest_is_padding(asked):
     rules, fixed = rules_of([asked]), fixed_rules(asked)
     assert {name: array.shape[2:] for name, array in fixed.items()} == {
