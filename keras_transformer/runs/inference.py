@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from keras_transformer.ground.errors import ConfigError, first_line_of
 from keras_transformer.ground.files import write_atomically
 from keras_transformer.ground.notations import json_of, toml_of
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
 from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
 
 log = logging.getLogger("keras_transformer")
@@ -21,16 +22,18 @@ FIELDS_NO_MORE = ("terms",)  # which a file of an earlier version may have; they
 
 
 class Inference(NamedTuple):
-    """What a model writes, how commands search for it, and how long the sentences were that it was trained on.
+    """What a model writes, how commands search for it, how long its training sentences were, and its languages.
 
     outputs: "text", or "trees" that are written as lines of brackets.
     search: values of RUN_OPTIONS that commands take for options which are left out; others have their usual defaults.
     longest_source: tokens that a source sentence of the training text had at most, EOS included; None: not known.
+    languages: which it reads and writes, and how it is told them.
     """
 
     outputs: str = TEXT
     search: Mapping[str, Any] = types.MappingProxyType({})
     longest_source: int | None = None
+    languages: Languages = NO_LANGUAGES
 
     def check(self) -> None:
         """Raises ConfigError for a value that makes no sense."""
@@ -44,6 +47,7 @@ class Inference(NamedTuple):
         length = self.longest_source
         if length is not None and (not isinstance(length, numbers.Integral) or isinstance(length, bool) or length < 1):
             raise ConfigError(f"longest_source is {length!r}; it must be a whole number of at least 1, or null.")
+        self.languages.check()
 
     def options(self) -> SearchOptions:
         """How this model searches unless told otherwise."""
@@ -53,6 +57,7 @@ class Inference(NamedTuple):
         """Write inference.json."""
         longest_source = None if self.longest_source is None else int(self.longest_source)
         values = self._asdict() | {"search": dict(self.search), "longest_source": longest_source}
+        values["languages"] = self.languages.as_json()
         write_atomically(path, json.dumps(values, indent=2) + "\n")
 
     @classmethod
@@ -60,7 +65,9 @@ class Inference(NamedTuple):
         """Read what `save` wrote. Raises ConfigError, naming the file, if it cannot be read or is damaged."""
         try:
             values = json_of(pathlib.Path(path).read_text(encoding="utf-8"))
-            inference = cls(**{name: value for name, value in values.items() if name not in FIELDS_NO_MORE})
+            values = {name: value for name, value in values.items() if name not in FIELDS_NO_MORE}
+            languages = Languages.of(values.pop("languages", {}))
+            inference = cls(**values, languages=languages)
             inference.check()
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None

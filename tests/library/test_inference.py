@@ -3,6 +3,7 @@
 import pytest
 
 from keras_transformer.ground.errors import ConfigError
+from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.runs.inference import Inference, inference_in_config
 from keras_transformer.runs.run_folder import RunFolder
 
@@ -23,7 +24,14 @@ validation_beam_size = 1
 """
 
 
-@pytest.mark.parametrize("inference", [Inference(), Inference("trees", {"beam_size": 7, "length_penalty": 0.3}, 58)])
+@pytest.mark.parametrize(
+    "inference",
+    [
+        Inference(),
+        Inference("trees", {"beam_size": 7, "length_penalty": 0.3}, 58),
+        Inference(languages=Languages({"en": ""}, {"de": "<2de>"}, source_first="target")),
+    ],
+)
 def test_what_is_written_is_read(inference, tmp_path):
     inference.save(tmp_path / "inference.json")
     assert RunFolder(tmp_path).inference() == inference
@@ -38,6 +46,7 @@ def test_what_is_written_is_read(inference, tmp_path):
         (Inference(search={"beam_size": 0}), ["beam_size is 0"]),
         (Inference(longest_source=0), ["longest_source is 0"]),
         (Inference(longest_source=True), ["longest_source is True"]),
+        (Inference(languages=Languages(source_first="both")), ["languages.source_first is 'both'"]),
     ],
 )
 def test_a_value_that_makes_no_sense_is_named(inference, parts):
@@ -50,7 +59,9 @@ def test_a_file_of_a_version_that_knew_soft_terms_is_read(tmp_path):
     assert RunFolder(tmp_path).inference() == Inference(longest_source=140)
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b'{"output": "trees"}', b'{"outputs": 3}', b"3"])
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{", b"\xff", b'{"output": "trees"}', b'{"outputs": 3}', b'{"languages": 3}', b"3"]
+)
 def test_a_damaged_file_is_one_sentence(content, tmp_path):
     (tmp_path / "inference.json").write_bytes(content)
     with pytest.raises(ConfigError, match=r"inference.json is damaged: [^\n]*\. Restore it"):

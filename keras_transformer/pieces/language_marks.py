@@ -1,0 +1,135 @@
+"""Which languages a model reads and writes, and by which pieces it is told them.
+
+Johnson et al. 2017 put a piece for the target language before the source. M2M-100 (Fan et al. 2020) puts one for the
+source language there, and lets the target begin with its own, as NLLB-200 does.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.pieces.languages import short_code
+
+if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
+    from keras_transformer.pieces.tokenizer import Tokenizer
+
+SIDES = SOURCE, TARGET = ("source", "target")
+PLACES = ("source_first", "source_last", "target_first")
+MOST_NAMED = 12  # in a refusal
+
+
+class Marks(NamedTuple):
+    """The tokens that tell a model the languages of a sentence: at both ends of its source, and before its output."""
+
+    first: tuple[int, ...] = ()
+    last: tuple[int, ...] = ()
+    opening: tuple[int, ...] = ()
+
+
+NO_MARKS = Marks()
+
+
+class Languages(NamedTuple):
+    """Which languages a model reads and writes, and how it is told which.
+
+    source, target: by the code of a language, such as "en", the piece that stands for it; "" if none does. Empty: not
+    known. source_first, source_last, target_first: whose piece is the first token of the source, comes after its EOS,
+    and is the first token of the output: "source", "target", or "" for nobody's. The model does not choose the
+    first token of the output, so its log-probability counts as 0.
+    """
+
+    source: Mapping[str, str] = {}
+    target: Mapping[str, str] = {}
+    source_first: str = ""
+    source_last: str = ""
+    target_first: str = ""
+
+    @classmethod
+    def of(cls, values: Any) -> "Languages":
+        """Return the languages that a JSON object describes. Raises ConfigError if it does not."""
+        if not isinstance(values, Mapping) or not values.keys() <= set(cls._fields):
+            raise ConfigError(f"languages is {values!r:.60}; it may have {', '.join(cls._fields)}.")
+        languages = cls(**values)
+        languages.check()
+        return languages
+
+    def check(self) -> None:
+        """Raises ConfigError for what tells a model nothing."""
+        for side in SIDES:
+            pieces = getattr(self, side)
+            if not isinstance(pieces, Mapping) or not all(
+                isinstance(text, str) for text in [*pieces, *pieces.values()]
+            ):
+                raise ConfigError(
+                    f"languages.{side} is {pieces!r:.60}; it must be a piece, or '', by code of a language."
+                )
+        for place in PLACES:
+            if (side := getattr(self, place)) not in ("", *SIDES):
+                raise ConfigError(f"languages.{place} is {side!r:.60}; it must be 'source', 'target' or ''.")
+            if side and not all(getattr(self, side).values()):
+                raise ConfigError(f"languages.{place} is {side!r}, but a language of that side has no piece.")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `of` reads."""
+        return {**self._asdict(), SOURCE: dict(self.source), TARGET: dict(self.target)}
+
+    def pieces(self) -> frozenset[str]:
+        """Return the pieces that stand for a language, which no text has."""
+        return frozenset(piece for side in (self.source, self.target) for piece in side.values() if piece)
+
+    def chosen(self, source: str = "", target: str = "") -> tuple[str, str]:
+        """Return the codes that the model has for two languages, "" for one that it need not know.
+
+        "de" is also "deu", "deu_Latn" and "de-DE". A language that is left out is the only one that there is.
+        Raises ConfigError, with what the model has, if it lacks one, or needs one that is left out.
+        """
+        return self._chosen(SOURCE, source), self._chosen(TARGET, target)
+
+    def _chosen(self, side: str, code: str) -> str:
+        codes = list(getattr(self, side))
+        verb = "reads" if side == SOURCE else "writes"
+        if not code:
+            if len(codes) > 1 and side in (self.source_last, self.target_first, self.source_first * (side == SOURCE)):
+                raise ConfigError(f"This model {verb} {named(codes)}: say which is the {side} language.")
+            return codes[0] if len(codes) == 1 else ""
+        found = [code] if code in codes else [each for each in codes if short_code(each) == short_code(code)]
+        if not codes:
+            raise ConfigError(
+                f"The {side} language is {code!r:.60}, but this model does not say which it {verb}: leave it out."
+            )
+        if not found:
+            raise ConfigError(f"The {side} language is {code!r:.60}; this model {verb} {named(codes)}.")
+        if len(found) > 1:
+            raise ConfigError(
+                f"The {side} language is {code!r:.60}; this model {verb} {named(found)}: name one of them."
+            )
+        return found[0]
+
+
+NO_LANGUAGES = Languages()
+
+
+def named(codes: Sequence[str]) -> str:
+    """Return some codes, and how many more there are."""
+    more = len(codes) - MOST_NAMED
+    return ", ".join(codes[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+class MarkReader:
+    """Turns the languages of a sentence into Marks. Raises ConfigError if the tokenizer lacks a piece of a language."""
+
+    def __init__(self, languages: Languages, tokenizer: "Tokenizer"):
+        self.languages = languages
+        ids = {piece: number for number, piece in enumerate(tokenizer.pieces())} if languages.pieces() else {}
+        if missing := sorted(languages.pieces() - ids.keys()):
+            raise ConfigError(f"The tokenizer has no piece {missing[0]!r}, which stands for a language.")
+        self._ids = {
+            side: {code: ids[piece] for code, piece in getattr(languages, side).items() if piece} for side in SIDES
+        }
+        self.most_in_source = bool(languages.source_first) + bool(languages.source_last)
+
+    def marks(self, source: str, target: str) -> Marks:
+        """Return the marks of a sentence with two codes that `Languages.chosen` returned."""
+        codes = {SOURCE: source, TARGET: target}
+        sides = (getattr(self.languages, place) for place in PLACES)
+        return Marks(*((self._ids[side][codes[side]],) if side and codes[side] else () for side in sides))

@@ -1,0 +1,100 @@
+"""How a model is told languages: which codes it takes, which it refuses, and which tokens stand where."""
+
+import json
+
+import pytest
+
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages, MarkReader, Marks
+
+ONE_PAIR = Languages({"en": ""}, {"de": ""})
+TAGS = Languages({}, {"deu": ">>deu<<", "fra": ">>fra<<"}, source_first="target")
+MANY = {"eng_Latn": "eng_Latn", "deu_Latn": "deu_Latn", "srp_Cyrl": "srp_Cyrl", "srp_Latn": "srp_Latn"}
+NLLB = Languages(MANY, MANY, source_first="source", target_first="target")
+LEGACY = NLLB._replace(source_first="", source_last="source")
+
+
+class Pieces:
+    def pieces(self) -> list[str]:
+        return ["<pad>", "<unk>", "<s>", "</s>", *MANY, ">>deu<<", ">>fra<<"]
+
+
+@pytest.mark.parametrize(
+    ("languages", "asked", "codes"),
+    [
+        (NO_LANGUAGES, ("", ""), ("", "")),
+        (ONE_PAIR, ("", ""), ("en", "de")),
+        (ONE_PAIR, ("en-GB", "deu"), ("en", "de")),
+        (TAGS, ("", "de"), ("", "deu")),
+        (TAGS, ("", ""), ("", "")),  # the line may begin with a tag
+        (NLLB, ("en", "ger"), ("eng_Latn", "deu_Latn")),
+        (NLLB, ("srp_Latn", "srp_Cyrl"), ("srp_Latn", "srp_Cyrl")),
+    ],
+)
+def test_codes_that_mean_the_same_are_one_language(languages, asked, codes):
+    assert languages.chosen(*asked) == codes
+
+
+@pytest.mark.parametrize(
+    ("languages", "asked", "sentence"),
+    [
+        (NO_LANGUAGES, ("en", ""), "The source language is 'en', but this model does not say which it reads"),
+        (TAGS, ("en", "de"), "The source language is 'en', but this model does not say"),
+        (ONE_PAIR, ("en", "fr"), "The target language is 'fr'; this model writes de."),
+        (NLLB, ("en", ""), "This model writes eng_Latn, deu_Latn, srp_Cyrl, srp_Latn: say which is the target"),
+        (NLLB, ("", "de"), "This model reads eng_Latn, .*: say which is the source language"),
+        (LEGACY, ("", "de"), "This model reads eng_Latn, .*: say which is the source language"),
+        (NLLB, ("sr", "de"), "The source language is 'sr'; this model reads srp_Cyrl, srp_Latn: name one of them"),
+        (ONE_PAIR, ("English", "de"), "The source language is 'English'; this model reads en"),
+    ],
+)
+def test_a_language_that_the_model_lacks_or_needs_is_named(languages, asked, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        languages.chosen(*asked)
+
+
+def test_of_many_languages_a_refusal_names_some():
+    many = Languages(target={f"x{number}": "" for number in range(100)})
+    with pytest.raises(ConfigError, match=r"writes x0, .*, x11 and 88 more\."):
+        many.chosen("", "de")
+
+
+@pytest.mark.parametrize(
+    ("languages", "codes", "marks", "most_in_source"),
+    [
+        (ONE_PAIR, ("en", "de"), Marks(), 0),
+        (TAGS, ("", "fra"), Marks((9,)), 1),
+        (TAGS, ("", ""), Marks(), 1),
+        (NLLB, ("eng_Latn", "deu_Latn"), Marks((4,), (), (5,)), 1),
+        (LEGACY, ("deu_Latn", "srp_Cyrl"), Marks((), (5,), (6,)), 1),
+    ],
+)
+def test_each_piece_stands_in_its_place(languages, codes, marks, most_in_source):
+    reader = MarkReader(languages, Pieces())
+    assert (reader.marks(*codes), reader.most_in_source) == (marks, most_in_source)
+
+
+def test_a_piece_that_the_tokenizer_lacks_is_named():
+    with pytest.raises(ConfigError, match="no piece '__en__'"):
+        MarkReader(Languages({"en": "__en__"}), Pieces())
+
+
+@pytest.mark.parametrize("languages", [NO_LANGUAGES, ONE_PAIR, TAGS, NLLB, LEGACY])
+def test_languages_are_what_their_json_says(languages):
+    assert Languages.of(json.loads(json.dumps(languages.as_json()))) == languages
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ([], r"languages is \[\]"),
+        ({"sources": {}}, "languages is {'sources'"),
+        ({"source": ["en"]}, "languages.source is"),
+        ({"target": {"de": 3}}, "languages.target is"),
+        ({"target_first": "both"}, "languages.target_first is 'both'"),
+        ({"source_first": "target", "target": {"de": ""}}, "a language of that side has no piece"),
+    ],
+)
+def test_json_that_describes_no_languages_is_one_sentence(values, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        Languages.of(values)
