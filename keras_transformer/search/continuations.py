@@ -10,7 +10,7 @@ from keras_transformer.search.rules.dynamic_beam_allocation import allocated
 from keras_transformer.search.rules.required import Required
 from keras_transformer.search.rules.rule import of_each
 from keras_transformer.search.rules.siblings import SiblingPenalties
-from keras_transformer.search.rules.table import forced_tokens, log_probs_under
+from keras_transformer.search.rules.table import forced_tokens, log_probs_under, priced
 from keras_transformer.search.scores import NEVER, log_normaliser
 from keras_transformer.search.state import BeamState, Candidates
 from keras_transformer.search.top_k import selected, top_k
@@ -64,7 +64,7 @@ def best_by_logits(state: BeamState, logits) -> Candidates:
     best_logits = ops.where(is_forced, forced_logits, best_logits)
     tokens = ops.where(is_forced, forced, tokens)
     # What is forbidden must stay below everything allowed, even after a hypothesis of low probability.
-    log_probs = ops.where(is_allowed, best_logits - log_normalisers, NEVER)
+    log_probs = priced(state, ops.where(is_allowed, best_logits - log_normalisers, NEVER))
     return best_of_siblings(ops.expand_dims(state.log_probs, 2) + log_probs, tokens, state)
 
 

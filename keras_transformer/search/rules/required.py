@@ -20,6 +20,7 @@ from keras import ops
 
 from keras_transformer.ground.tokens import BOS, EOS, PAD
 from keras_transformer.layers.gather import rows_at
+from keras_transformer.search.rules.opening import Openings
 from keras_transformer.search.rules.placeholders import Placeholders
 from keras_transformer.search.rules.rule import Rule
 from keras_transformer.search.rules.tokens_among import tokens_among
@@ -107,14 +108,18 @@ class Required(NamedTuple("Required", [("required", Any), ("word_edges", Any)]),
         """Compare what the hypotheses have with the phrases of their sentences."""
         required, (goes_on, is_word_end) = self.required, self.edges
         sentences, count, ways, longest = ops.shape(required)
-        position = state.position
+        ids, position = state.ids, state.position
+        begins_at = 0
+        if state.rules.find(Openings):  # an output begins behind it
+            begins_at = 1
+            ids = ops.concatenate([ops.full_like(ids[:, :, :1], BOS), ids[:, :, 1:]], axis=2)
         phrases = ops.reshape(required, (sentences, count * ways, longest))  # (B, R, M): R = N W
         items = ops.sum(ops.cast(phrases != PAD, "int32"), axis=2)  # (B, R): tokens, and BOS
         exists = ops.expand_dims(items > 0, 1)  # (B, 1, R)
         places = ops.arange(longest)  # (M,)
 
         counts = ops.expand_dims(ops.arange(longest + 1), 1)  # (M + 1, 1)
-        ends = ops.expand_dims(tokens_at(state.ids, position - counts + places), 2)  # (B, K, 1, M + 1, M)
+        ends = ops.expand_dims(tokens_at(ids, position - counts + places), 2)  # (B, K, 1, M + 1, M)
         agrees = ends == ops.expand_dims(phrases, (1, 3))  # (B, K, R, M + 1, M)
         is_begun = ops.all(ops.logical_or(agrees, places >= counts), axis=4)
         is_part = ops.logical_and(is_begun, ops.arange(longest + 1) < ops.expand_dims(items, (1, 3)))
@@ -125,14 +130,12 @@ class Required(NamedTuple("Required", [("required", Any), ("word_edges", Any)]),
         shift = longest - ops.expand_dims(items, 2)  # (B, R, 1)
         moved = ops.take_along_axis(phrases, ops.maximum(places - shift, 0), axis=2)
         moved = ops.where(places >= shift, moved, PAD)  # (B, R, M): PAD first
-        nexts = ops.arange(ops.shape(state.ids)[2])  # (T,): where the token after a phrase stands
-        windows = ops.expand_dims(
-            tokens_at(state.ids, ops.expand_dims(nexts - longest, 1) + places), 3
-        )  # (B, K, T, 1, M)
+        nexts = ops.arange(ops.shape(ids)[2])  # (T,): where the token after a phrase stands
+        windows = ops.expand_dims(tokens_at(ids, ops.expand_dims(nexts - longest, 1) + places), 3)  # (B, K, T, 1, M)
         moved = ops.expand_dims(moved, (1, 2))  # (B, 1, 1, R, M)
         is_before = ops.all(ops.logical_or(windows == moved, moved == PAD), axis=4)  # (B, K, T, R)
         ends_in_word = ops.take(is_word_end, moved[..., -1], axis=0)  # (B, 1, 1, R)
-        is_longer_word = ops.logical_and(ends_in_word, ops.expand_dims(ops.take(goes_on, state.ids, axis=0), 3))
+        is_longer_word = ops.logical_and(ends_in_word, ops.expand_dims(ops.take(goes_on, ids, axis=0), 3))
         is_before = ops.logical_and(is_before, ops.expand_dims(nexts < position, 1))
         is_whole = ops.any(ops.logical_and(is_before, ops.logical_not(is_longer_word)), axis=2)  # (B, K, R)
         is_closed = ops.logical_and(is_at_end, ops.logical_not(ends_in_word[:, 0]))
@@ -148,7 +151,7 @@ class Required(NamedTuple("Required", [("required", Any), ("word_edges", Any)]),
         begins = ops.expand_dims(self.begins, 1)  # (B, 1, N, W)
         reached, exists = of_ways(reached), of_ways(exists)
         is_at_beginning = ops.logical_and(
-            ops.any(begins > 0, axis=3), position == 0
+            ops.any(begins > 0, axis=3), position <= begins_at
         )  # (B, 1, N): where it has another way
         can_begin = ops.logical_and(exists[..., 0], ~ops.broadcast_to(is_at_beginning, ops.shape(is_met)))
         can_go_on = ops.where(begins > 0, reached > 0, ops.expand_dims(can_begin, 3))

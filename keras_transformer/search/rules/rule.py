@@ -70,6 +70,9 @@ class Rule:
     def forced(self, state: BeamState) -> Any:
         """Return the token that each sentence must take now, or PAD if it may choose: int32 (B,); None: any may."""
 
+    def is_free(self, state: BeamState) -> Any:
+        """Return of which sentences the token that they must take has the log-probability 0: bool (B,); None: none."""
+
     def goes_on(self, state: BeamState) -> Any:
         """Return which hypotheses cannot end now, so that a limit cuts them: bool (B, K or 1); None: all can."""
 

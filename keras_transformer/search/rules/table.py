@@ -16,6 +16,7 @@ from keras_transformer.search.rules.drawing import Drawing
 from keras_transformer.search.rules.endings import Endings
 from keras_transformer.search.rules.forbidden import Forbidden
 from keras_transformer.search.rules.lengths import MinLengths
+from keras_transformer.search.rules.opening import Openings, prefixes_behind
 from keras_transformer.search.rules.placeholders import Placeholders
 from keras_transformer.search.rules.prefix import Prefixes
 from keras_transformer.search.rules.repetition import NGramSizes, RepetitionPenalties
@@ -34,6 +35,7 @@ KINDS: tuple[type[Rule], ...] = (  # in the order in which they are applied
     Required,
     Endings,
     Prefixes,
+    Openings,
     Drawing,
     SiblingPenalties,
 )
@@ -52,7 +54,10 @@ class Rules(NamedTuple):
     def of(cls, arrays: Mapping[str, Any]) -> "Rules":
         """Return rules from arrays by name: those of `numbers`, and of the fields of KINDS."""
         numbers = {name: arrays[name] for name in (LIMITS, *OF_SEARCH) if name in arrays}
-        return cls(numbers, tuple(kind.of(dict(arrays)) for kind in KINDS if kind.names()[0] in arrays))
+        arrays = dict(arrays)
+        if "openings" in arrays and "prefixes" in arrays:
+            arrays["prefixes"] = prefixes_behind(arrays["openings"], arrays["prefixes"])
+        return cls(numbers, tuple(kind.of(arrays) for kind in KINDS if kind.names()[0] in arrays))
 
     @property
     def limits(self):
@@ -102,6 +107,17 @@ def forced_tokens(state: BeamState):
     return forced
 
 
+def priced(state: BeamState, log_probs):
+    """Return log-probabilities of next tokens, float32 (B, K, N), with 0 for a token that has no price.
+
+    What may not come has NEVER.
+    """
+    for rule in state.rules.table:
+        if (is_free := rule.is_free(state)) is not None:
+            log_probs = ops.where(ops.logical_and(of_each(is_free), log_probs > NEVER / 2), 0.0, log_probs)
+    return log_probs
+
+
 def is_cut_now(state: BeamState, logits):
     """Return which hypotheses end now at their limit although the model, or a rule, would continue them.
 
@@ -137,4 +153,4 @@ def log_probs_under(state: BeamState, logits):
         log_probs, is_allowed = rule.changed(state, log_probs), rule.allowed(state, is_allowed)
     forced = of_each(forced_tokens(state))
     is_allowed = ops.where(forced == PAD, is_allowed, tokens == forced)
-    return ops.where(is_allowed, log_probs, NEVER)
+    return priced(state, ops.where(is_allowed, log_probs, NEVER))
