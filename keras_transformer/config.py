@@ -50,6 +50,7 @@ MEANT_FOR = {  # fields that have a meaning only with this value of this other f
     "neighbourhood": ("encoder_layer", "restricted"),
     "max_positions": ("positions", "learned"),
     "sinusoids": ("positions", "sinusoidal"),
+    "first_position": ("positions", "sinusoidal"),
 }
 
 
@@ -79,6 +80,7 @@ class TransformerConfig(BaseModelConfig):
     positions: str = "sinusoidal"  # or "learned", Table 3 (E)
     max_positions: int = 1024  # rows of the learned positional embedding; sinusoids have no limit
     sinusoids: str = "paper"  # wavelengths of section 3.5, or "tensor2tensor": of the authors' own code and of Marian
+    first_position: int = 0  # whose sinusoids the first token of a sentence gets; fairseq's models begin at 2
     encoder_layer: str = "self_attention"  # what mixes positions in an encoder block, one of ENCODER_LAYERS (Table 1)
     kernel_size: int = 3  # k of the convolutional encoder, odd
     dilated: bool = False  # block n of the convolutional encoder has dilation 2^(n - 1), not 1
@@ -97,6 +99,7 @@ class TransformerConfig(BaseModelConfig):
         for name in ("kernel_size", "neighbourhood"):
             self._check_count(name)
             self._check(name, getattr(self, name) % 2 == 1, "odd: as many positions before a position as after it")
+        self._check_count("first_position", least=0)
         for name in ("attention_bias", "shared_embeddings", "logits_bias", "dilated"):
             self._check(name, isinstance(getattr(self, name), bool), "true or false")
         for name in ("dropout", "label_smoothing"):

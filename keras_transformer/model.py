@@ -157,8 +157,9 @@ def embed_with_positions(
     `side` is "source" or "target". Shapes: ids and segments int (B, L) -> (B, L, d_model).
     """
     position_numbers = PositionsInSegment(name=f"{side}_position_numbers")(segments)
-    positions_class, field = POSITIONS[config.positions]
-    positions = positions_class(getattr(config, field), dtype=dtype, name=f"{side}_positions")
+    positions_class, fields = POSITIONS[config.positions]
+    arguments = {field: getattr(config, field) for field in fields}
+    positions = positions_class(**arguments, dtype=dtype, name=f"{side}_positions")
     states = positions(embedding(ids), position_numbers)
     return Dropout(config.dropout, dtype=dtype, name=f"{side}_dropout")(states)
 

@@ -79,10 +79,10 @@ class BaseModelConfig:
             if hasattr(value, "item") and getattr(value, "shape", None) == ():
                 object.__setattr__(self, name, value.item())
 
-    def _check_count(self, name: str):
+    def _check_count(self, name: str, least: int = 1):
         value = getattr(self, name)
         is_whole = isinstance(value, int) and not isinstance(value, bool)
-        self._check(name, is_whole and value >= 1, "a whole number of at least 1")
+        self._check(name, is_whole and value >= least, f"a whole number of at least {least}")
 
     def _check(self, name: str, is_right: bool, expected: str):
         if not is_right:

@@ -32,6 +32,7 @@ HAS = SIZES | {
     "norm": ("post", "pre"),
     "positions": ("sinusoidal", "learned"),
     "sinusoids": ("paper", "tensor2tensor"),
+    "first_position": None,  # a table of positions has any
 }
 
 

@@ -167,19 +167,21 @@ def check_sinusoids(sinusoids: str) -> None:
 class SinusoidalPositions(keras.layers.Layer):
     """Add the sinusoidal encoding of each token's position to its embedding (section 3.5).
 
-    It has no weights and no longest position. `sinusoids` is that of `sinusoidal_encoding`.
+    It has no weights and no longest position. `sinusoids` is that of `sinusoidal_encoding`; position n gets the
+    encoding of `first_position` + n.
     Shapes: embedded (B, L, d_model), positions int (B, L) -> (B, L, d_model).
     Raises ValueError for other sinusoids.
     """
 
-    def __init__(self, sinusoids: str = "paper", **kwargs):
+    def __init__(self, sinusoids: str = "paper", first_position: int = 0, **kwargs):
         super().__init__(**kwargs)
         check_sinusoids(sinusoids)
         self.sinusoids = sinusoids
+        self.first_position = first_position
         self.supports_masking = True
 
     def call(self, embedded, positions):
-        encoding = sinusoidal_encoding(positions, embedded.shape[-1], self.sinusoids)
+        encoding = sinusoidal_encoding(as_ids(positions) + self.first_position, embedded.shape[-1], self.sinusoids)
         return embedded + ops.cast(encoding, embedded.dtype)
 
     def compute_output_shape(self, embedded_shape: tuple, positions_shape: tuple | None = None) -> tuple:
@@ -187,10 +189,10 @@ class SinusoidalPositions(keras.layers.Layer):
 
     def encodings(self, positions: int, d_model: int):
         """Return what is added at the first positions: (positions, d_model)."""
-        return sinusoidal_encoding(ops.arange(positions), d_model, self.sinusoids)
+        return sinusoidal_encoding(ops.arange(positions) + self.first_position, d_model, self.sinusoids)
 
     def get_config(self) -> dict:
-        return {**super().get_config(), "sinusoids": self.sinusoids}
+        return {**super().get_config(), "sinusoids": self.sinusoids, "first_position": self.first_position}
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -234,5 +236,8 @@ class LearnedPositions(keras.layers.Layer):
         return {**super().get_config(), "max_positions": self.max_positions}
 
 
-# By `config.POSITIONS`: the layer, and the field of the configuration that it is made with.
-POSITIONS = {"sinusoidal": (SinusoidalPositions, "sinusoids"), "learned": (LearnedPositions, "max_positions")}
+# By `config.POSITIONS`: the layer, and the fields of the configuration that it is made with.
+POSITIONS = {
+    "sinusoidal": (SinusoidalPositions, ("sinusoids", "first_position")),
+    "learned": (LearnedPositions, ("max_positions",)),
+}

@@ -38,6 +38,7 @@ TOGETHER = {  # test_every_field.py has each alone
         "encoder_layers": 1,
         "decoder_layers": 2,
         "sinusoids": "tensor2tensor",
+        "first_position": 2,
         "key_dim": 10,
         "value_dim": 4,
     },

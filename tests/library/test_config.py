@@ -75,6 +75,9 @@ WHOLE = "a whole number of at least 1"
         ("shared_embeddings", 1, "true or false"),
         ("logits_bias", "yes", "true or false"),
         ("sinusoids", "marian", "one of paper, tensor2tensor"),
+        ("first_position", -1, "a whole number of at least 0"),
+        ("first_position", 2.0, "a whole number of at least 0"),
+        ("first_position", True, "a whole number of at least 0"),
         ("activation", "rleu", "one of .*, relu, "),
         ("activation", None, "one of .*, relu, "),
         ("activation", "glu", "one of .*, relu, "),  # halves the width
@@ -151,7 +154,7 @@ OTHER_VALUES = dict(
     dilated=True,
     decoder_layer="ssru",
 )
-RESTRICTED = dict(encoder_layer="restricted", neighbourhood=9, sinusoids="tensor2tensor")
+RESTRICTED = dict(encoder_layer="restricted", neighbourhood=9, sinusoids="tensor2tensor", first_position=2)
 
 
 def test_every_key_of_the_section_model_arrives_in_the_transformer_config():
@@ -168,6 +171,7 @@ def test_a_field_that_means_nothing_is_skipped_in_an_older_file():
     learned = {**values, "positions": "learned"}
     assert TransformerConfig.from_values(learned) == base.replace(positions="learned", max_positions=256)
     assert TransformerConfig.from_values({"sinusoids": "tensor2tensor"}) == base.replace(sinusoids="tensor2tensor")
+    assert TransformerConfig.from_values({"first_position": 2, "positions": "learned"}).first_position == 0
 
 
 @pytest.mark.parametrize(
@@ -178,6 +182,7 @@ def test_a_field_that_means_nothing_is_skipped_in_an_older_file():
         (dict(neighbourhood=9, encoder_layer="convolutional"), 'unless model.encoder_layer is "restricted"'),
         (dict(max_positions=9), 'unless model.positions is "learned"'),
         (dict(sinusoids="tensor2tensor", positions="learned"), 'unless model.positions is "sinusoidal"'),
+        (dict(first_position=2, positions="learned"), 'unless model.positions is "sinusoidal"'),
     ],
 )
 def test_a_field_that_would_mean_nothing_is_refused(values, other):

@@ -123,6 +123,15 @@ def test_tensor2tensors_sinusoids_are_its_formula_in_another_order(d_model):
         assert abs(found - as_numpy(sinusoidal_encoding(positions, d_model))).max() > 0.5  # the paper's are others
 
 
+@pytest.mark.parametrize("first", [1, 2, 300])
+def test_positions_that_begin_later_are_those_of_a_later_token(first):
+    states, positions = np.zeros((1, 3, 6), "float32"), np.array([[0, 1, 2]], "int32")
+    later = SinusoidalPositions("tensor2tensor", first_position=first)
+    from_0 = SinusoidalPositions("tensor2tensor")
+    assert_close(later(states, positions), from_0(states, positions + first))
+    assert_close(later.encodings(4, 6), from_0.encodings(first + 4, 6)[first:])
+
+
 def test_other_sinusoids_are_refused():
     with pytest.raises(ValueError, match="one of paper, tensor2tensor. Received: sinusoids='marian'"):
         SinusoidalPositions("marian")

@@ -30,6 +30,7 @@ VALUES = {
     "positions": POSITIONS,
     "max_positions": (40,),
     "sinusoids": SINUSOIDS,
+    "first_position": (2,),
     "encoder_layer": ENCODER_LAYERS,
     "kernel_size": (5,),
     "dilated": (False, True),

@@ -23,7 +23,7 @@ EXAMPLES = {
         (STATES, MEMORY),
     ),
     "token embedding": (layers.TokenEmbedding, dict(vocab_size=6, d_model=8, use_bias=True), (IDS,)),
-    "sinusoids": (layers.SinusoidalPositions, dict(sinusoids="tensor2tensor"), (STATES, IDS)),
+    "sinusoids": (layers.SinusoidalPositions, dict(sinusoids="tensor2tensor", first_position=2), (STATES, IDS)),
     "learned positions": (layers.LearnedPositions, dict(max_positions=5), (STATES, IDS)),
     "feed-forward": (layers.FeedForward, dict(d_ff=12, activation="gelu"), (STATES,)),
     "dropout": (layers.Dropout, dict(rate=0.3, seed=5), (STATES,)),
