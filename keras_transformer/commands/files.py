@@ -256,7 +256,7 @@ def road_of_files(files: FileArguments, translator: DocumentTranslator, prefix: 
         noted_parts,
         rendered,
         lambda part: part.passage.raw if isinstance(part, Field) else part,
-        lambda part: len(part.passage.text) / SENTENCE if isinstance(part, Field) else 0,
+        lambda part: sum(map(len, part.passage.texts)) / SENTENCE if isinstance(part, Field) else 0,
     )
 
 

@@ -12,7 +12,7 @@ from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.fitting import fitting
 from keras_transformer.text.marks import taken_apart
 from keras_transformer.text.messages import is_sentence, parts_of_line, pieces_of, written
-from keras_transformer.text.passages import Passage, Token
+from keras_transformer.text.passages import Line, Passage, Token
 from keras_transformer.text.sentences import Span, require_sentencex, sentences_of
 
 NUMBER = "#"  # in a branch of an ICU message
@@ -73,34 +73,50 @@ class DocumentTranslator:
         Raises InputError for a text with half of a character.
         """
         passages = list(passages)
-        for passage in passages:
+        inner = [text for passage in passages for text in passage.inner]  # in attributes, say
+        for passage in [*passages, *inner]:
             if why := why_no_text(passage.text, "The text"):
                 raise InputError(why)
-        spans = [self.spans(passage) for passage in passages]
-        lines = [
-            [passage.line(*span, with_pairs=self.reads_marks) for span in of_passage]
-            for passage, of_passage in zip(passages, spans, strict=True)
-        ]
+        spans = [self.spans(passage) for passage in [*passages, *inner]]
+        lines = [self._lines(*each) for each in zip([*passages, *inner], spans, strict=True)]
         asked = [line.with_signs if self.reads_marks else line.text for line in itertools.chain(*lines)]
         begins = {"prefixes": [prefix, *[""] * (len(asked) - 1)]} if prefix and asked else {}
         translations = iter(self.translate(asked, **begins))
-        documents = []
-        for passage, of_passage, its_lines in zip(passages, spans, lines, strict=True):
-            parts, sentences, reached, length = [], [], 0, 0
-            for (start, end), line in zip(of_passage, its_lines, strict=True):
-                translation = next(translations)
-                text, places = taken_apart(translation.text) if self.reads_marks else (translation.text, {})
-                translation, text = translation._replace(text=text), on_one_line(text, line.text)
-                if is_branch(passage.text, start) and text.count(NUMBER) != line.text.count(NUMBER):
-                    text = line.text
-                between = passage.raw[reached : line.raw_start]
-                target = passage.rendered(line, text, places)
-                parts += [between, target]
-                reached, begin = line.raw_end, length + len(between)
-                length = begin + len(target)
-                sentences.append(Sentence(start, end, begin, length, translation))
-            documents.append(Document("".join([*parts, passage.raw[reached:]]), sentences))
-        return documents
+        each_has = [list(itertools.islice(translations, len(of_passage))) for of_passage in lines]
+        count = len(passages)
+        inner_texts = iter(
+            [
+                self._document(*each).text
+                for each in zip(inner, spans[count:], lines[count:], each_has[count:], strict=True)
+            ]
+        )
+        for number, passage in enumerate(passages):
+            if passage.inner:
+                passages[number] = passage.with_inner(inner_texts)
+                lines[number] = self._lines(passages[number], spans[number])
+        outer = zip(passages, spans[:count], lines[:count], each_has[:count], strict=True)
+        return [self._document(*each) for each in outer]
+
+    def _lines(self, passage: Passage, spans: Iterable[Span]) -> list[Line]:
+        return [passage.line(*span, with_pairs=self.reads_marks) for span in spans]
+
+    def _document(
+        self, passage: Passage, spans: Sequence[Span], lines: Sequence[Line], translations: Sequence[Translation]
+    ) -> Document:
+        """Return a passage with the translations of its lines in their place."""
+        parts, sentences, reached, length = [], [], 0, 0
+        for (start, end), line, translation in zip(spans, lines, translations, strict=True):
+            text, places = taken_apart(translation.text) if self.reads_marks else (translation.text, {})
+            translation, text = translation._replace(text=text), on_one_line(text, line.text)
+            if is_branch(passage.text, start) and text.count(NUMBER) != line.text.count(NUMBER):
+                text = line.text
+            between = passage.raw[reached : line.raw_start]
+            target = passage.rendered(line, text, places)
+            parts += [between, target]
+            reached, begin = line.raw_end, length + len(between)
+            length = begin + len(target)
+            sentences.append(Sentence(start, end, begin, length, translation))
+        return Document("".join([*parts, passage.raw[reached:]]), sentences)
 
     def spans(self, passage: Passage) -> list[Span]:
         """Return where the sentences of a passage are, those that are too long in parts."""

@@ -7,12 +7,24 @@ aligned (marks.py). Line breaks, and tags otherwise, stand where they stood in p
 
 import bisect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from keras_transformer.pieces.scripts import breaks_anywhere
 from keras_transformer.text.marks import are_in_order, paired, with_signs
 from keras_transformer.text.tag_marks import kinds
+
+
+class Inner(NamedTuple):
+    """A text inside a mark, such as the `alt` of a picture: it is raw[start:end] of its token.
+
+    quote: what stands around its translation if that is another text, and does not stand around it yet.
+    """
+
+    start: int
+    end: int
+    passage: "Passage"
+    quote: str = ""
 
 
 class Token(NamedTuple):
@@ -21,6 +33,16 @@ class Token(NamedTuple):
     raw: str
     text: str
     is_mark: bool = False
+    inner: tuple[Inner, ...] = ()
+
+    def with_inner(self, texts: Iterator[str]) -> "Token":
+        """Return the token with other texts inside of it, as they are written there."""
+        parts, reached = [], 0
+        for start, end, _, quote in self.inner:
+            before, text = self.raw[start:end], next(texts)
+            parts += [self.raw[reached:start], text if text == before else f"{quote}{text}{quote}"]
+            reached = end
+        return Token("".join([*parts, self.raw[reached:]]), self.text, self.is_mark)
 
 
 class Mark(NamedTuple):
@@ -55,11 +77,11 @@ class Passage:
     """
 
     def __init__(self, tokens: Iterable[Token], written: Callable[[str], str] = str):
-        self.written = written
+        self.written, self._tokens = written, list(tokens)
         self._starts, self._ends, marks, reached, length = [], [], [], 0, 0  # places in `raw` of each character
         self._places = []  # of each mark in `raw`
         raws, texts = [], []
-        for token in tokens:
+        for token in self._tokens:
             end = reached + len(token.raw)
             if token.raw == token.text:
                 self._starts += range(reached, end)
@@ -75,6 +97,19 @@ class Passage:
             reached, length = end, length + len(token.text)
         self.raw, self.text, self._marks = "".join(raws), "".join(texts), marks
         self._mark_starts = [mark.start for mark in marks]
+
+    @property
+    def inner(self) -> list["Passage"]:
+        """The texts inside of the marks of this one, such as in attributes."""
+        return [inner.passage for token in self._tokens for inner in token.inner]
+
+    @property
+    def texts(self) -> list[str]:
+        return [self.text, *(passage.text for passage in self.inner)]
+
+    def with_inner(self, texts: Iterator[str]) -> "Passage":
+        """Return the passage with other texts inside of its marks, as they are written there."""
+        return Passage([token.with_inner(texts) for token in self._tokens], self.written)
 
     def raw_start(self, place: int) -> int:
         """Where text[place:] begins in `raw`: after the marks before it."""

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from html.parser import HTMLParser
 from typing import NamedTuple
 
+from keras_transformer.text.formats.attributes import WHITE_SPACE, texts_in
 from keras_transformer.text.formats.encodings import META, XML, declared_text
 from keras_transformer.text.formats.endings import ending_of
 from keras_transformer.text.formats.parts import Field, Notation, Part, TranslatedError, unescaped
-from keras_transformer.text.passages import Passage, Token
+from keras_transformer.text.passages import Inner, Passage, Token
 
 VOID = frozenset(
     "area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr".split()
@@ -58,7 +59,6 @@ CLOSES: dict[str, tuple[frozenset[str], frozenset[str]]] = {  # https://html.spe
     for name in names.split()
 }
 ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);?")
-WHITE_SPACE = re.compile(r"(?<![ \t\f])[ \t\f]*+\r?\n[ \t\f\r\n]*")
 HTML = Notation(ENTITY, unescaped, lambda text: html.escape(text, quote=False).replace("\xa0", "&nbsp;"))
 UNFINISHED = re.compile(r"<[A-Za-z/!?]")  # what the parser returns as text, because nothing ends it
 
@@ -80,7 +80,7 @@ class _Events(HTMLParser):
         self.close()
 
     def _note(self, kind: str, name: str = "", attributes: Sequence[tuple[str, str | None]] = ()) -> None:
-        self.events.append(Event(kind, name, dict(attributes), self.getpos()))
+        self.events.append(Event(kind, name, dict(reversed(attributes)), self.getpos()))  # the first of a name counts
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._note("empty" if tag in VOID else "start", tag, attrs)
@@ -171,7 +171,8 @@ class _Walk:
         self.tokens: list[Token] = []  # of the block so far
         self.open: list[_Open] = []
         self.counts = collections.Counter[str]()  # of the names in `open`
-        self.kept, self.is_inline = "", False  # what is read of an element that stays, and whether a sentence goes on
+        self.kept: list[Token] = []  # what is read of an element that stays
+        self.is_inline = False  # whether a sentence goes on behind it
         self.unclosed: list[tuple[int, str]] = []
         self.last = "", ""  # kind and name of the event before
         self._length = 0
@@ -197,6 +198,8 @@ class _Walk:
             if was_kept and self.translates:  # without an end tag
                 yield from self._end_kept()
                 was_kept = False
+        token = Token(raw, "", True, self._texts_in(event, raw))
+        if is_start:
             is_raw = not self.translates and any(self.counts[name] for name in RAW)
             may = not is_raw and translates(event, self.translates)
             self.open.append(_Open(event.name, event.place[0], may))
@@ -205,31 +208,39 @@ class _Walk:
             self._close(event.name)
         if not self.translates and not was_kept:  # an element that stays begins, or goes on behind translate="yes"
             self.is_inline = is_start and event.name not in BLOCKS
-            self.kept = raw
+            self.kept = [token]
         elif not self.translates:
-            self.kept += raw
+            self.kept.append(token)
         elif was_kept:
             self.is_inline = self.is_inline and not is_start and event.name not in BLOCKS
-            self.kept += raw
+            self.kept.append(token)
             yield from self._end_kept()
         elif event.kind == "text":
             self.tokens += HTML.tokens_of_lines(raw, WHITE_SPACE)
         elif event.kind == "comment" or (event.name and event.name not in BLOCKS):
             if event.kind == "end" and self.last == ("start", event.name):  # an icon is one mark
-                raw = self.tokens.pop().raw + raw
-            self.tokens.append(Token(raw, "", True))
+                token = joined([self.tokens.pop(), token])
+            self.tokens.append(token)
         else:
             yield from self._end_block()
-            yield raw
+            yield part_of(token)
         self.last = event[:2]
 
+    def _texts_in(self, event: Event, raw: str) -> tuple[Inner, ...]:
+        """Return the texts in a tag; those of an element whose own text stays are translated if it may be."""
+        is_tag = event.kind in ("start", "empty", "slash")
+        if not is_tag or not event.attributes or not may_be_translated(event, self.translates):
+            return ()
+        return tuple(texts_in(raw, event.name, event.attributes, self.is_xml))
+
     def _end_kept(self) -> Iterator[Part]:
-        raw, self.kept = self.kept, ""
+        token = joined(self.kept)
+        self.kept = []
         if self.is_inline:
-            self.tokens.append(Token(raw, "", True))
+            self.tokens.append(token)
         else:
             yield from self._end_block()
-            yield raw
+            yield part_of(token)
 
     def _slash_closes(self, name: str) -> bool:
         """Return whether <name/> has no end tag: in XML, and as an element of SVG or MathML."""
@@ -272,9 +283,23 @@ class _Walk:
     def end(self, text: str) -> Iterator[Part]:
         """Yield the last parts, and what was not read of the text."""
         yield from self._end_block()
-        yield self.kept + text[self._length :]
+        yield joined(self.kept).raw + text[self._length :]
         self.unclosed += [(each.line, f"<{each.name}>") for each in self.open if each.name not in OPTIONAL_END]
         self.unclosed.sort()
+
+
+def joined(marks: Sequence[Token]) -> Token:
+    """Return marks that follow each other as one."""
+    inner, length = [], 0
+    for mark in marks:
+        inner += [text._replace(start=text.start + length, end=text.end + length) for text in mark.inner]
+        length += len(mark.raw)
+    return Token("".join(mark.raw for mark in marks), "", True, tuple(inner))
+
+
+def part_of(mark: Token) -> Part:
+    """Return a mark that stands between texts: a field if texts are inside of it."""
+    return Field(Passage([mark])) if mark.inner else mark.raw
 
 
 def written_in_xml(text: str) -> str:
@@ -284,10 +309,19 @@ def written_in_xml(text: str) -> str:
 
 def translates(event: Event, of_parent: bool) -> bool:
     """Return whether the text of an element is translated; of_parent: whether that of the one around it is."""
-    if event.name in RAW:
-        return False
-    value = (event.attributes.get("translate") or "").strip().lower() if "translate" in event.attributes else None
-    if value in ("", "yes", "no"):
-        return value != "no"
-    is_kept = event.name in KEPT or "notranslate" in (event.attributes.get("class") or "").split()
-    return of_parent and not is_kept
+    is_told = told(event) is not None
+    return event.name not in RAW and may_be_translated(event, of_parent) and (is_told or event.name not in KEPT)
+
+
+def may_be_translated(event: Event, of_parent: bool) -> bool:
+    """Return whether an element is translated by what it tells: its attributes, and its text if it is no code."""
+    value = told(event)
+    is_kept = "notranslate" in (event.attributes.get("class") or "").split()
+    return of_parent and not is_kept if value is None else value
+
+
+def told(event: Event) -> bool | None:
+    """Return what the attribute `translate` of an element says; None: nothing."""
+    if "translate" not in event.attributes:
+        return None
+    return {"": True, "yes": True, "no": False}.get((event.attributes["translate"] or "").strip().lower())

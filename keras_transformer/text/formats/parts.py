@@ -60,6 +60,9 @@ class Notation(NamedTuple):
     def passage(self, raw: str) -> Passage:
         return Passage(self.tokens(raw), self.written)
 
+    def passage_of_lines(self, raw: str, line_break: re.Pattern[str]) -> Passage:
+        return Passage(self.tokens_of_lines(raw, line_break), self.written)
+
 
 def unescaped(reference: str) -> str:
     """Return what a reference to a character means: &amp; or &#38;. html.unescape raises at thousands of digits."""
