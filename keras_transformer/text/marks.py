@@ -16,6 +16,7 @@ HALVES = re.compile(  # of a pair in XLIFF 1.2 and 2, each an element of its own
     r"|it\b(?=[^>]*\spos\s*=\s*[\"']close))\b(?P<attributes>[^>]*)",
     re.DOTALL,
 )
+REGION = re.compile(r"<(?:[\w.-]+:)?sm\b.*<(?:[\w.-]+:)?em\b", re.DOTALL)  # with its text, which is not to translate
 KEYS = ("startRef", "rid", "id")  # attributes of HALVES that are the same in both
 CODE = re.compile(r"<(?:[\w.-]+:)?(?:x|ph)\b(?P<attributes>[^>]*?)(?:/>|>(?P<content>.*?)</)", re.DOTALL)  # of XLIFF
 ATTRIBUTE = re.compile(r"(?<![\w:.-])([\w:.-]++)\s*+=\s*+([\"'])(.*?)\2", re.DOTALL)
@@ -44,6 +45,8 @@ def content_of(raw: str, number: int) -> str:
 
 def half_of(raw: str) -> tuple[bool, str, str] | None:
     """Return whether a mark opens a pair, and what is the same in both marks of it; None if it stands alone."""
+    if REGION.match(raw):
+        return None
     if half := HALVES.match(raw):
         attributes = attributes_of(half["attributes"])
         return half["opens"] is not None, "half", next((attributes[name] for name in KEYS if name in attributes), "")

@@ -8,6 +8,11 @@ from tests.support.documents import capitals, through
 UNIT = "<trans-unit><source>A <g>dog</g> runs.</source></trans-unit>"
 SEGMENTS = "<mrk mtype='seg' mid='{}'>A dog runs.</mrk> "
 XLIFF = "<xliff version='1.2'><file><body>{}</body></file></xliff>"
+REGION = "a <sm id='{}' translate='no'/>b<em startRef='{}'/> c. "
+SECOND = (
+    "<xliff version='2.0' xmlns:slr='s'><file><slr:profiles generalProfile='xliff:codepoints'/>"
+    "<unit slr:sizeRestriction='9'><segment><source>{}</source></segment>{}</unit></file></xliff>"
+)
 
 
 def segments(count):
@@ -29,6 +34,18 @@ FILES = {  # of about n characters
     "texts in a picture": ("html", lambda n: f"<svg title=a>{'<path title=b />' * (n // 17)}</svg>"),
     "units": ("xliff", lambda n: XLIFF.format(UNIT * (n // 60))),
     "segments": ("xliff", lambda n: segments(n // 45)),
+    "regions": (
+        "xliff",
+        lambda n: SECOND.format("".join(REGION.format(k, k) for k in range(n // 60)), ""),
+    ),
+    "regions in regions": (
+        "xliff",
+        lambda n: SECOND.format("".join(f"<sm id='{k}' translate='yes'/>a " for k in range(n // 30)), ""),
+    ),
+    "a unit with a size": (
+        "xliff",
+        lambda n: SECOND.format("", "<segment><source>A dog.</source></segment>" * (n // 42)),
+    ),
     "one unit": ("xliff", lambda n: XLIFF.format(UNIT.replace("runs.", "<g>runs</g>. A cat. " * (n // 20)))),
     "cues": ("srt", lambda n: "1\n00:00:01,000 --> 00:00:02,000\nA <i>dog</i> runs\nhome.\n\n" * (n // 60)),
     "one cue": ("srt", lambda n: "1\n00:00:01,000 --> 00:00:02,000\n" + "A <i>dog</i> runs.\n" * (n // 19)),

@@ -240,3 +240,130 @@ def test_what_is_left_is_counted_by_reason(caplog):
         "file: 1 unit translated, 5 left: 2 with a target in state final, 1 not to be translated, 1 without text, "
         "1 with a target"
     ]
+
+
+@pytest.mark.parametrize(
+    "source, target",
+    [
+        ('a <sm id="1" translate="no"/>b<em startRef="1"/> c', 'A <sm id="1" translate="no"/>b<em startRef="1"/> C'),
+        (
+            'a <sm id="1" translate="no"></sm>b<em startRef="1"></em>',
+            'A <sm id="1" translate="no"></sm>b<em startRef="1"></em>',
+        ),
+        ('a <mrk id="1" translate="no">b</mrk> c', 'A <mrk id="1" translate="no">b</mrk> C'),
+        ('<sm id="1" translate="no"/>b<em startRef="1"/>', '<sm id="1" translate="no"/>b<em startRef="1"/>'),
+        ('<sm id="1" type="term"/>a<em startRef="1"/> b', '<sm id="1" type="term"/>A<em startRef="1"/> B'),
+        # the inner value counts, and what tells nothing is as what is around it
+        (
+            '<sm id="1" translate="no"/>b <mrk id="2" translate="yes">c</mrk> d<em startRef="1"/> e',
+            '<sm id="1" translate="no"/>b <mrk id="2" translate="yes">C</mrk> d<em startRef="1"/> E',
+        ),
+        (
+            '<sm id="1" translate="no"/>b <sm id="2" translate="yes"/>c<em startRef="2"/> d<em startRef="1"/> e',
+            '<sm id="1" translate="no"/>b <sm id="2" translate="yes"/>C<em startRef="2"/> d<em startRef="1"/> E',
+        ),
+        (
+            '<mrk id="1" translate="no">b <sm id="2" translate="yes"/>c<em startRef="2"/> d</mrk> e',
+            '<mrk id="1" translate="no">b <sm id="2" translate="yes"/>C<em startRef="2"/> d</mrk> E',
+        ),
+        # regions that cross each other, and elements
+        (
+            'a <sm id="1" translate="no"/>b <mrk id="2" type="term">c<em startRef="1"/> d</mrk> e',
+            'A <sm id="1" translate="no"/>b <mrk id="2" type="term">c<em startRef="1"/> D</mrk> E',
+        ),
+        (
+            'a <pc id="1">b <sm id="2" translate="no"/>c</pc> d<em startRef="2"/> e',
+            'A <pc id="1">B <sm id="2" translate="no"/>c</pc> d<em startRef="2"/> E',
+        ),
+        (
+            'a <sm id="1" translate="no"/>b <sm id="2" translate="yes"/>c <em startRef="1"/>d <em startRef="2"/>e',
+            'A <sm id="1" translate="no"/>b <sm id="2" translate="yes"/>C <em startRef="1"/>D <em startRef="2"/>E',
+        ),
+        ('a <em startRef="9"/>b <sm id="1" translate="no"/>c', 'A <em startRef="9"/>B <sm id="1" translate="no"/>c'),
+    ],
+)
+@pytest.mark.parametrize("translate", [capitals, lambda line: " ".join(reversed(capitals(line).split()))])
+def test_a_region_that_is_not_to_translate_stays(source, target, translate):
+    file = SECOND.format(' trgLang="de"', f'<unit id="1"><segment><source>{source}</source>{{}}</segment></unit>')
+    result = through("xliff", file.format(""), translate)
+    ElementTree.fromstring(result)
+    kept = "".join(re.findall("[a-z]", re.sub("<[^>]*>", "", re.findall("<target>(.*)</target>", result)[0])))
+    assert kept == "".join(re.findall("[a-z]", re.sub("<[^>]*>", "", target)))
+    if translate is capitals:
+        assert result == file.format(f"<target>{target}</target>")
+
+
+def test_a_region_may_reach_over_segments_and_ends_with_its_unit():
+    region = ['a <sm id="1" translate="no"/>b', "c", 'd<em startRef="1"/> e', "f"]
+    open_region = ['<sm id="1" translate="no"/>a', "b"]
+
+    def units(fill):
+        return "".join(
+            f'<unit id="{number}">'
+            + "".join(f"<segment><source>{source}</source>{fill(source)}</segment>" for source in sources)
+            + "</unit>"
+            for number, sources in enumerate([region, open_region, ["a"]])
+        )
+
+    file = SECOND.format(' trgLang="de"', "{}")
+    expected = {"a": "A", region[0]: region[0].replace("a <", "A <"), region[2]: region[2][:-1] + "E", "f": "F"}
+    result = through("xliff", file.format(units(lambda source: "")), capitals)
+    assert result == file.format(units(lambda source: f"<target>{expected.get(source, source)}</target>"))
+
+
+@pytest.mark.parametrize(
+    "unit, words",
+    [
+        ('<trans-unit id="7" maxwidth="3" size-unit="char"><source>a</source></trans-unit>', "4 characters, and 3"),
+        ('<group maxwidth="3" size-unit="char"><trans-unit id="7"><source>a</source></trans-unit></group>', "4 char"),
+        ('<trans-unit id="7" maxwidth="4" size-unit="char"><source>a<x/></source></trans-unit>', ""),
+        (
+            '<trans-unit id="7" maxwidth="2" size-unit="char"><source>a<x/></source></trans-unit>',
+            "4 characters, and",
+        ),
+        ('<trans-unit id="7" maxbytes="6"><source>a</source></trans-unit>', "7 bytes in UTF-8"),
+        (
+            '<trans-unit id="7" maxwidth="3" size-unit="char"><source>a<ph id="1">code</ph></source></trans-unit>',
+            "has 4",
+        ),
+        ('<trans-unit id="7" maxwidth="6" size-unit="byte"><source>a</source></trans-unit>', "7 bytes in UTF-8"),
+        ('<trans-unit id="7" maxwidth="1"><source>a</source></trans-unit>', "1 unit with a size in pixel"),
+        ('<trans-unit id="7" maxwidth="1" size-unit="em"><source>a</source></trans-unit>', "1 unit with a size in em"),
+        ('<trans-unit id="7" maxwidth="x" size-unit="char"><source>a</source></trans-unit>', "a size in x"),
+        ('<trans-unit id="7" maxwidth="3" size-unit="char" translate="no"><source>a</source></trans-unit>', ""),
+    ],
+)
+def test_a_translation_that_has_no_room_in_its_unit_is_named(unit, words, caplog):
+    output = through("xliff", UNIT.format(unit), lambda line: "\u00e4&\u00f6\u00fc" if line else line)
+    assert ("\u00e4&amp;\u00f6\u00fc" in output) == ('translate="no"' not in unit)  # it is written all the same
+    told = [message for message in caplog.messages if "allow" in message or "not checked" in message]
+    assert len(told) == bool(words) and all(words in message for message in told)
+    assert all("unit 7" in message for message in told if "allow" in message)
+
+
+SIZES = ' xmlns:slr="urn:oasis:names:tc:xliff:sizerestriction:2.0"'
+PROFILES = '<slr:profiles generalProfile="{}" storageProfile="{}"/>'
+
+
+@pytest.mark.parametrize(
+    "profiles, limit, words",
+    [
+        (("xliff:codepoints", ""), 'slr:sizeRestriction="8"', "9 characters, and 8"),
+        (("xliff:codepoints", ""), 'slr:sizeRestriction="2,8"', "9 characters, and 8"),
+        (("xliff:codepoints", ""), 'slr:sizeRestriction="9"', ""),
+        (("xliff:codepoints", ""), 'slr:sizeRestriction="2,*"', ""),
+        (("", "xliff:utf8"), 'slr:storageRestriction="16"', "17 bytes in UTF-8, and 16"),
+        (("", "xliff:utf16"), 'slr:storageRestriction="17"', "18 bytes in UTF-16, and 17"),
+        (("", "xliff:utf32"), 'slr:storageRestriction="36"', ""),
+        (("x:pixels", ""), 'slr:sizeRestriction="2"', "1 unit with a size in x:pixels"),
+        (("", ""), 'slr:sizeRestriction="2"', "1 unit with a size in no profile"),
+    ],
+)
+def test_so_is_one_of_the_second_version_with_all_its_segments(profiles, limit, words, caplog):
+    segments = "<segment><source>a</source></segment><ignorable><source> </source></ignorable>"
+    done = "<segment><source>a</source><target>\u00e4\u00f6\u00fc\u00df</target></segment>"
+    unit = f'<unit id="7" {limit}>{segments}{done}</unit>'
+    file = SECOND.format(' trgLang="de"' + SIZES, PROFILES.format(*profiles) + unit)
+    through("xliff", file, lambda line: "\u00e4\u00f6\u00fc\u00df")
+    told = [message for message in caplog.messages if "allow" in message or "not checked" in message]
+    assert len(told) == bool(words) and all(words in message for message in told)

@@ -18,12 +18,22 @@ from keras_transformer.ground.errors import InputError
 from keras_transformer.text.formats.encodings import XML as DECLARATION
 from keras_transformer.text.formats.encodings import declared_text
 from keras_transformer.text.formats.parts import Field, Notation, Part, unescaped
+from keras_transformer.text.formats.xliff_sizes import (
+    CODES,
+    MEASURES,
+    OF_FIRST,
+    Limit,
+    Room,
+    limits_of_first,
+    limits_of_second,
+)
 from keras_transformer.text.passages import Passage, Token
 
 log = logging.getLogger("keras_transformer")
 
-UNITS = "trans-unit", "segment"  # of XLIFF 1.2 and 2
-CODES = frozenset("ph bpt ept it".split())  # whose content is code of another format
+BETWEEN = "ignorable"  # what stands between segments of XLIFF 2
+UNITS = "trans-unit", "segment", BETWEEN  # of XLIFF 1.2 and 2
+WHOLES = "unit", "trans-unit"  # of XLIFF 2 and 1.2
 PROTECTED, TRANSLATED = ("protected", "x-its-translate-no"), ("x-its-translate-yes",)  # values of mtype
 WHITE_SPACE = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t\r\n]*")
 XML = Notation(re.compile(r"&[^;]*;"), unescaped, lambda text: html.escape(text, quote=False))
@@ -52,13 +62,17 @@ class Element(NamedTuple):
 class Unit(NamedTuple):
     """A unit. translates: whether it may be translated; state: of its target; elements: source, seg-source, target.
 
-    owner: the number of the event that begins what tells its languages: <file> in XLIFF 1.2, <xliff> in 2.
+    owner: the number of the event that begins what tells its languages: <file> in XLIFF 1.2, <xliff> in 2. whole: of
+    the one that begins it, in XLIFF 2 with all its segments; limits: of the whole; is_between: it is no text.
     """
 
     translates: bool
     state: str
     elements: dict[str, Element]
     owner: int
+    whole: int
+    limits: tuple[Limit, ...]
+    is_between: bool
 
 
 class Edit(NamedTuple):
@@ -85,12 +99,25 @@ def xliff_parts(
         raise InputError(f"{name} is XML, but no XLIFF: its first element is <{root.name}>.")
     is_first_version = root.attributes.get("version", "").startswith("1")
     edits, owners, left = [], set(), collections.Counter[str]()
+    rooms: dict[int, Room] = {}
+    unmeasured: set[tuple[int, str]] = set()  # units, and what their size is in
     for unit in units_of(document.events, is_first_version):
-        if reason := document.why_left(unit):
-            left[reason] += 1
-        else:
-            edits.append(document.edit(unit, is_first_version))
+        reason = document.why_left(unit)
+        if unit.limits and unit.whole not in rooms:
+            rooms[unit.whole] = Room(name, document.events[unit.whole].attributes.get("id", "?"), unit.limits)
+        room = rooms.get(unit.whole)
+        if not reason:
+            edit = document.edit(unit, is_first_version)
+            if room:
+                room.edits += 1
+                edit = edit._replace(parts=room.measured(edit.parts))
+            edits.append(edit)
             owners.add(unit.owner)
+            unmeasured |= {(unit.whole, limit.measure) for limit in unit.limits if limit.measure not in MEASURES}
+        elif room:
+            room.add(document.present(unit))
+        if reason and not unit.is_between:
+            left[reason] += 1
     count = len(edits)
     for owner in owners:
         edits += document.edits_of_language(owner, is_first_version, target_language, name)
@@ -101,6 +128,9 @@ def xliff_parts(
         reached = edit.last
     yield document.raw(reached, len(document.events))
     report(name, count, left)
+    for measure, number in collections.Counter(measure for _, measure in unmeasured).items():
+        units = f"{number:,} unit{'s' * (number != 1)} with a size in {measure}"
+        log.warning("%s: %s, which is not checked", name, units)
 
 
 def report(name: str, count: int, left: collections.Counter[str]) -> None:
@@ -118,6 +148,7 @@ class Document:
 
     def __init__(self, content: bytes, events: Sequence[Event], states: Sequence[str] = ()):
         self.content, self.events, self.states = content, events, states
+        self._may = translated_behind(events)
         self._starts = [event.start for event in events] + [len(content)]
 
     def raw(self, first: int, last: int) -> str:
@@ -151,6 +182,11 @@ class Document:
                 if not depth:
                     segments[self.events[first].attributes.get("mid", str(first))] = Element(first, number)
         return segments
+
+    def present(self, unit: Unit) -> str:
+        """Return how the text of a unit that is not translated is written: its target, else its source."""
+        element = unit.elements.get("target", unit.elements.get("source"))
+        return self.raw(element.first, element.last + 1) if element else ""
 
     def why_left(self, unit: Unit) -> str:
         """Return why a unit is not translated; "" if it is."""
@@ -242,35 +278,41 @@ class Document:
 
         A str stands between two fields.
         """
-        in_cdata, code, is_cut, written, may = False, "", False, "", [True]
+        in_cdata, code, is_cut, written = False, "", False, ""
+        depths = [0]  # of elements in `code`, where it begins, and so far
         for number, event in self.inside(element):
-            text, could = self.raw(number, number + 1), may[-1]
-            if event.kind == "start":
-                may.append(event.name not in CODES and translates(event, could))
-            elif event.kind == "end":
-                may.pop()
+            could, may, text = self._may[number - 1], self._may[number], self._whole(number)
             if written and event.kind != "text":
                 yield from XML.tokens_of_lines(written, WHITE_SPACE)
                 written = ""
-            if not could and may[-1] and event.kind == "start":  # translate="yes" in what is not to translate
+            if not could and may and event.kind == "start":  # translate="yes" in what is not to translate
                 yield code + text
                 code = ""
-            elif could and not may[-1]:
-                code, is_cut = text, event.kind == "end"
+            elif could and not may:
+                code, is_cut, depths = text, event.kind == "end", [0, event.kind == "start"]
             elif not could:
                 code += text
-                if may[-1]:
-                    yield code if is_cut else Token(code, "", True)
+                depths.append(depths[-1] + (event.kind == "start") - (event.kind == "end"))
+                if may:
+                    is_whole = min(depths) == depths[-1] == 0
+                    yield Token(code, "", True) if is_whole and not is_cut else code
                     code = ""
             elif event.kind == "cdata":
                 in_cdata = not in_cdata
             elif event.kind == "text":  # of which expat has one for each line
                 written += XML.written(text) if in_cdata else text  # the target has no CDATA
-            elif event.kind == "start" and self.events[number + 1].kind == "end":  # <x></x>, as <x/>
-                yield Token(self.raw(number, number + 2), "", True)
-            elif event.kind != "end" or self.events[number - 1].kind != "start":
+            elif text:
                 yield Token(text, "", True)
         yield from XML.tokens_of_lines(written, WHITE_SPACE)
+        if code:  # a region that ends in a later segment
+            yield code
+
+    def _whole(self, number: int) -> str:
+        """Return how an event is written: an element without content, <x></x> or <x/>, by its start alone."""
+        if self.events[number].kind == "end" and self.events[number - 1].kind == "start":
+            return ""
+        is_empty = self.events[number].kind == "start" and self.events[number + 1].kind == "end"
+        return self.raw(number, number + 1 + is_empty)
 
     def indent_of(self, source: Element) -> str:
         """Return the white space before a source."""
@@ -325,30 +367,87 @@ def events_of(content: bytes, name: str) -> list[Event]:
 
 
 def units_of(events: Sequence[Event], is_first_version: bool) -> Iterator[Unit]:
-    """Yield the units of a file."""
+    """Yield the units of a file, and what stands between the segments of XLIFF 2."""
     stack: list[tuple[Event, int, bool]] = []  # an element, its number, and whether it may be translated
+    sizes: list[dict[str, str]] = [{}]  # of units in each element of XLIFF 1.2
     elements: dict[str, Element] = {}
-    owner, state = 0, ""
+    profiles: dict[str, str] = {}
+    owner, whole, state = 0, 0, ""
+    limits: tuple[Limit, ...] = ()
     for number, event in enumerate(events):
         if event.kind == "start":
             stack.append((event, number, translates(event, not stack or stack[-1][2])))
+            sizes.append({**sizes[-1], **{key: event.attributes[key] for key in OF_FIRST if key in event.attributes}})
             if event.name == ("file" if is_first_version else "xliff"):
                 owner = number
+            if event.name == "profiles":
+                profiles = event.attributes
+            elif event.name == "file":
+                profiles = {}
+            if event.name == WHOLES[is_first_version]:
+                whole = number
+                limits = tuple(
+                    limits_of_first(sizes[-1]) if is_first_version else limits_of_second(event.attributes, profiles)
+                )
             if event.name in UNITS:
                 elements, state = {}, event.attributes.get("state", "")
             if event.name == "target" and len(stack) > 1 and stack[-2][0].name in UNITS:
                 state = event.attributes.get("state", state)
         elif event.kind == "end":
             element, first, may = stack.pop()
+            sizes.pop()
+            is_between = element.name == BETWEEN
             if element.name in UNITS:
-                yield Unit(may, state, elements, owner)
+                yield Unit(may and not is_between, state, elements, owner, whole, limits, is_between)
             elif stack and stack[-1][0].name in UNITS and element.name in ("source", "seg-source", "target"):
                 elements[element.name] = Element(first, number)
 
 
+def translated_behind(events: Sequence[Event]) -> list[bool]:
+    """Return of each event whether text behind it may be translated, as far as the text of its unit tells.
+
+    What the innermost element tells counts, or region from <sm/> to <em/>, which may cross elements and segments.
+    """
+    told: dict[int, bool] = {}  # what elements and regions tell that are open, by the events that begin them
+    last: list[int] = []  # the keys of `told` in their order, and some that are closed
+    regions: dict[str, int] = {}  # the events that begin them, by id
+    opened, inside, behind = [], 0, []
+    for number, event in enumerate(events):
+        inside += (event.kind == "start") - (event.kind == "end") if event.name in ("source", "seg-source") else 0
+        if event.kind == "start":
+            opened.append(number)
+            value = told_by(event)
+            if inside and value is not None:
+                told[number] = value
+                last.append(number)
+        elif event.kind == "end":
+            first = opened.pop()
+            attributes = events[first].attributes
+            if inside and event.name == "sm":
+                regions[attributes.get("id", "")] = first
+            else:
+                told.pop(first, None)
+            if inside and event.name == "em":
+                told.pop(regions.pop(attributes.get("startRef", ""), first), None)
+            if event.name in WHOLES:
+                told, last, regions = {}, [], {}
+        while last and last[-1] not in told:
+            last.pop()
+        behind.append(not last or told[last[-1]])
+    return behind
+
+
 def translates(event: Event, of_parent: bool) -> bool:
     """Return whether the text of an element is translated; of_parent: whether that of the one around it is."""
+    value = told_by(event)
+    return of_parent if value is None else value
+
+
+def told_by(event: Event) -> bool | None:
+    """Return whether an element tells that its text is translated, or that it is not; None: neither."""
     value, kind = event.attributes.get("translate"), event.attributes.get("mtype")
+    if event.name in CODES:
+        return False
     if value in ("yes", "no"):
         return value == "yes"
-    return kind in TRANSLATED or (of_parent and kind not in PROTECTED)
+    return True if kind in TRANSLATED else False if kind in PROTECTED else None
