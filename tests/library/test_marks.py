@@ -67,9 +67,7 @@ def test_tags_of_html_are_around_the_words_to_which_those_inside_are_aligned(tex
 
 
 def test_a_region_that_is_not_to_translate_is_one_mark():
-    file = (
-        '<xliff version="2.0" trgLang="de"><file><unit><segment><source>{}</source>{}</segment></unit></file></xliff>'
-    )
+    file = '<xliff version="2.0" trgLang="de"><file><unit><segment><source>{}</source></segment></unit></file></xliff>'
     for region in ('<sm id="1" translate="no"/>b c<em startRef="1"/>', '<mrk id="1" translate="no">b <x/> c</mrk>'):
         output = translated(file.format(f"a {region} d e"), xliff_parts)
         assert f"<target>E {region} D A</target>" in output

@@ -28,7 +28,7 @@ DESCRIPTIONS = frozenset(  # names and properties of <meta> whose content is tex
 )
 CODE = re.compile(r"<[?%]")  # of PHP or a template, which makes the value when the page is sent
 TAG_NAME = re.compile(r"<[^\s/>]*")
-ATTRIBUTE = re.compile(  # as HTML divides a tag
+NEXT_ATTRIBUTE = re.compile(  # as HTML divides a tag
     r"[\s/]*+(?P<name>[^\s/>][^\s/>=]*+)(?:\s*+=\s*+(?:\"(?P<double>[^\"]*+)\"|'(?P<single>[^']*+)'|(?P<bare>[^\s>]++)))?"
 )
 REFERENCE = re.compile(r"&(?:#[0-9]++|#[xX][0-9a-fA-F]++|[A-Za-z][A-Za-z0-9]*+(?!=));?")
@@ -67,7 +67,7 @@ def texts_in(raw: str, element: str, attributes: Mapping[str, str | None], is_xm
     names = set(names_read(element, attributes) & attributes.keys())
     start = TAG_NAME.match(raw)
     place = start.end() if start else len(raw)
-    while names and (found := ATTRIBUTE.match(raw, place)):
+    while names and (found := NEXT_ATTRIBUTE.match(raw, place)):
         place = found.end()
         if (name := found["name"].lower()) not in names:
             continue
