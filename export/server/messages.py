@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 
-from keras_transformer.text.messages import Pieces, is_sentence, joined, pieces_of, sentences_of_line
+from keras_transformer.text.messages import Pieces, is_sentence, joined, lost, pieces_of, sentences_of_line
 
 from .errors import invalid
 from .paragraphs import MOST_SENTENCES, as_array, first, lines_in, with_first
@@ -71,4 +71,10 @@ def answer_of(name: str, text: str, pieces: Pieces | None, values: list):
     if name != text:
         return joined_outputs(name, values)
     translations = [first(value).decode(*AS_IT_IS) for value in values]
+    if text == BEST:  # nothing protects its branches, and no output names what they lack
+        sentences = filter(is_sentence, pieces)
+        translations = [
+            sentence if lost(sentence, translation) else translation
+            for sentence, translation in zip(sentences, translations, strict=False)
+        ]
     return with_first(values[0], joined(pieces, translations).encode(*AS_IT_IS), b"")

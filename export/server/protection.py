@@ -16,6 +16,7 @@ from keras_transformer.ground.errors import UserError
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.forbidden import forbidden_phrases
 from keras_transformer.text.glossary import FLAGS, Glossary
+from keras_transformer.text.messages import pieces_of
 from keras_transformer.text.placing import alignment_of
 from keras_transformer.text.required import FROM_SOURCE
 from keras_transformer.text.road import KEEP_LETTERLESS, SPANS, Ask, Candidates, Engine, phrases_of, translate_sentences
@@ -75,11 +76,17 @@ def with_protection(signature: Signature) -> Signature:
 
 
 def answered(names: tuple[str, ...], inputs: Arrays, is_named: bool) -> tuple[str, ...]:
-    """Return the outputs that are answered: UNPLACED, REMAINING and FORCED only if named, or if something is asked."""
+    """Return the outputs that are answered: UNPLACED, REMAINING and FORCED only if named, or if something is asked.
+
+    UNPLACED is answered too if a line is an ICU message with branches, whose numbers and arguments are protected.
+    """
     if is_named:
         return names
     of_spans, of_phrases = (each.name for each in INPUTS), (REQUIRED.name, *FROM_SOURCE)
-    idle = {UNPLACED} if not is_asked(inputs, *of_spans, *of_phrases) else set()
+    has_messages = "text" in inputs and any(
+        b"{" in line and pieces_of(line.decode(*AS_IT_IS)) for line in inputs["text"]
+    )
+    idle = {UNPLACED} if not has_messages and not is_asked(inputs, *of_spans, *of_phrases) else set()
     idle |= {FORCED} if not is_asked(inputs, *of_phrases) else set()
     idle |= {REMAINING} if not is_asked(inputs, FORBIDDEN.name) else set()
     return tuple(name for name in names if name not in idle)

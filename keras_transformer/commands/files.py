@@ -2,7 +2,6 @@
 
 import contextlib
 import inspect
-import itertools
 import logging
 import os
 import pathlib
@@ -263,13 +262,14 @@ def road_of_files(files: FileArguments, translator: DocumentTranslator, prefix: 
 def noted(
     translate: Callable[..., Sequence[Translation]], cut_sentences: CutLines
 ) -> Callable[..., Sequence[Translation]]:
-    """Return `translate`, which then notes the sentences whose translation was cut, by their numbers from 1."""
-    numbers = itertools.count(1)
+    """Return `translate` of sentences with numbers from 1, which then notes those whose translation was cut."""
+    count = 0
 
     def translate_sentences(lines: list[str], **begins: list[str]) -> Sequence[Translation]:
-        translations = translate(lines, **begins)
-        for translation in translations:
-            cut_sentences.note([[translation]], next(numbers))
+        nonlocal count
+        translations = translate(lines, first_line=count + 1, **begins)
+        cut_sentences.note([[translation] for translation in translations], count + 1)
+        count += len(translations)
         return translations
 
     return translate_sentences

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -11,11 +12,13 @@ from keras_transformer.pieces.languages import check_code
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.fitting import fitting
 from keras_transformer.text.marks import taken_apart
-from keras_transformer.text.messages import is_sentence, parts_of_line, pieces_of, written
+from keras_transformer.text.messages import is_sentence, lost, parts_of_line, pieces_of, written
 from keras_transformer.text.passages import Line, Passage, Token
 from keras_transformer.text.sentences import Span, require_sentencex, sentences_of
 
-NUMBER = "#"  # in a branch of an ICU message
+LONGEST_SHOWN = 60  # characters of a branch in the log
+
+log = logging.getLogger("keras_transformer")
 
 
 class Sentence(NamedTuple):
@@ -108,7 +111,11 @@ class DocumentTranslator:
         for (start, end), line, translation in zip(spans, lines, translations, strict=True):
             text, places = taken_apart(translation.text) if self.reads_marks else (translation.text, {})
             translation, text = translation._replace(text=text), on_one_line(text, line.text)
-            if is_branch(passage.text, start) and text.count(NUMBER) != line.text.count(NUMBER):
+            if is_branch(passage.text, start) and (missing := lost(line.text, text)):
+                log.warning(
+                    "%s: the branch %r of a message stays untranslated, since its translation has not as many of %s",
+                    *(passage.where, line.text[:LONGEST_SHOWN], ", ".join(missing)),
+                )
                 text = line.text
             between = passage.raw[reached : line.raw_start]
             target = passage.rendered(line, text, places)

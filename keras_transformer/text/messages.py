@@ -5,18 +5,20 @@ Of `I see {n, plural, one {# dog} other {# dogs}}.` each branch becomes a whole 
 and braces stay. https://unicode-org.github.io/icu/userguide/format_parse/messages/
 """
 
+import collections
 import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from keras_transformer.text.spans import LEFT
+from keras_transformer.text.spans import LEFT, PLACEHOLDERS, Protection
 
 HEAD = re.compile(r"\{\s*+([\w.-]++)\s*+,\s*+(plural|selectordinal|select)\s*+,\s*+(offset:\d++\s*+)?+")
 SELECTOR = re.compile(r"\s*+(?:=\d++|[\w-]++)\s*+\{")
 BRACE = re.compile(r"''|'[{}][^']*+'?+|[{}]")  # quoted braces are text
 DEEPEST, MOST_SENTENCES = 8, 64  # messages in messages; sentences that branches become: beyond, their parts stay parts
 LONGEST_WHOLE = 2_000  # characters of a line whose text comes into each branch; a model reads about as many
+ARGUMENTS = Protection((PLACEHOLDERS,), is_branch=True)
 QUOTED = re.compile(r"'(?=[{}#])")
 
 
@@ -192,6 +194,15 @@ def joined(pieces: Sequence[str], translations: Sequence[str]) -> str:
     """Return pieces with a translation in place of each Sentence."""
     of_sentences = iter(translations)
     return "".join(quoted(piece, next(of_sentences)) if is_sentence(piece) else piece for piece in pieces)
+
+
+def lost(sentence: str, translation: str) -> list[str]:
+    """Return which numbers # and arguments {x} of a sentence its translation has not as often, each once."""
+    has, had = (
+        collections.Counter(span.target for span in ARGUMENTS.spans(text) if span.target[0] in "#{")
+        for text in (translation, sentence)
+    )
+    return list((had - has) | (has - had))
 
 
 def quoted(sentence: str, translation: str) -> str:

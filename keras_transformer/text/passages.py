@@ -74,10 +74,11 @@ class Passage:
     """The tokens of a text, and how a translation is written in its place.
 
     raw, text: what the tokens are together. written: returns how a text is written here, such as with `&amp;` for `&`.
+    where: for logs, the file and the line or unit.
     """
 
-    def __init__(self, tokens: Iterable[Token], written: Callable[[str], str] = str):
-        self.written, self._tokens = written, list(tokens)
+    def __init__(self, tokens: Iterable[Token], written: Callable[[str], str] = str, where: str = "The text"):
+        self.written, self.where, self._tokens = written, where, list(tokens)
         self._starts, self._ends, marks, reached, length = [], [], [], 0, 0  # places in `raw` of each character
         self._places = []  # of each mark in `raw`
         raws, texts = [], []
@@ -109,7 +110,7 @@ class Passage:
 
     def with_inner(self, texts: Iterator[str]) -> "Passage":
         """Return the passage with other texts inside of its marks, as they are written there."""
-        return Passage([token.with_inner(texts) for token in self._tokens], self.written)
+        return Passage([token.with_inner(texts) for token in self._tokens], self.written, self.where)
 
     def raw_start(self, place: int) -> int:
         """Where text[place:] begins in `raw`: after the marks before it."""

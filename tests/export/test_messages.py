@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from export.server.errors import RequestError
 from export.server.messages import ALL, BEST, run_messages, sentences_in
-from export.server.protection import INPUTS, UNPLACED, Traits, run_protected
+from export.server.protection import INPUTS, UNPLACED, Traits, answered, run_protected
 from export.server.signature import Signature, Tensor
 from tests.support.capital_graph import capitals, firsts
 
@@ -41,6 +41,26 @@ def test_so_does_the_signature_of_the_best_translation_alone():
     answer = run_messages(run, (BEST, "is_cut"), {"text": column(lines)}, BEST)
     assert answer[BEST].tolist() == [b"{n, plural, one {I SEE # DOG.} other {I SEE # DOGS.}}", b"A"]
     assert answer["is_cut"].tolist() == [True, False]
+
+
+def test_the_best_translation_alone_leaves_a_branch_that_would_lose_its_number_or_an_argument():
+    def run(outputs, inputs, branches):
+        return {BEST: np.array([text.upper().replace(b"# ", b"") for text in inputs["text"]], object)}
+
+    lines = ["{n, plural, one {a dog} other {# dogs}}", "# {n, select, other {b {x}}}", "# a"]
+    answer = run_messages(run, (BEST,), {"text": column(lines)}, BEST)
+    assert answer[BEST].tolist() == [
+        b"{n, plural, one {A DOG} other {# dogs}}",
+        b"{n, select, other {# b {x}}}",
+        b"A",
+    ]
+
+
+@pytest.mark.parametrize("line, is_told", [("a", False), ("{n} a", False), ("{n, plural, other {# a}}", True)])
+def test_what_branches_lack_is_answered_without_being_asked_for(line, is_told):
+    inputs = {"text": column(["a", line])} | {each.name: column([""]) for each in INPUTS}
+    assert (UNPLACED in answered((ALL, UNPLACED), inputs, False)) == is_told
+    assert answered((ALL, UNPLACED), inputs, True) == (ALL, UNPLACED)
 
 
 def test_a_line_of_too_many_sentences_is_refused_before_it_is_translated():

@@ -255,10 +255,35 @@ def test_marks_in_an_icu_message_stay_in_their_branch_whatever_the_alignment(ali
     )
 
 
-def test_a_branch_that_would_lose_its_number_stays():
-    message = '{N, plural, one {# <g id="1">dog</g> runs} other {# dogs}}'
-    result = translated(XLIFF.format(message), xliff_parts, lambda line: line.upper().replace("# <", "<").strip("# "))
-    assert "one {# <g" in result.partition("<target")[2] and result.partition("<target")[2].count("#") == 2
+@pytest.mark.parametrize(
+    "branch, translate, named",
+    [
+        ('# <g id="1">dog</g> runs', lambda line: line.upper().replace("# ", ""), "#"),
+        ('# <g id="1">dog</g> runs', lambda line: line.upper().replace("#", "##"), "#"),
+        ('<g id="1">dog</g> of {name}', lambda line: line.upper().replace("{NAME}", ""), "{name}"),
+        ('<g id="1">dog</g> runs', lambda line: line.upper() + " #" * ("run" in line), "#"),
+        ('<g id="1">dog</g> of {a} and {b}', lambda line: line.upper().replace("{", "("), "{a}, {b}"),
+    ],
+)
+def test_a_branch_that_would_lose_its_number_or_an_argument_stays_and_is_named(branch, translate, named, caplog):
+    message = f"{{N, plural, one {{{branch}}} other {{dogs}}}}"
+    unit = f'<trans-unit id="7"><source>{message}</source></trans-unit>'
+    result = translated(f'<xliff version="1.2"><file><body>{unit}</body></file></xliff>', xliff_parts, translate)
+    assert f"one {{{branch}}}" in result.partition("<target")[2] and "other {DOGS" in result.partition("<target")[2]
+    [message] = [message for message in caplog.messages if "stays untranslated" in message]
+    assert message.startswith("file, unit 7: the branch ") and message.endswith(f"has not as many of {named}")
+
+
+@pytest.mark.parametrize(
+    "text, parts, where",
+    [
+        ("<p>a</p>\n<p>{N, plural, one {<b>#</b> dog} other {x}}</p>", html_parts, "file, line 2: "),
+        ("1\n00:00:01,000 --> 00:00:02,000\n{N, plural, one {<b>#</b> dog} other {x}}\n", srt_parts, "file, line 3: "),
+    ],
+)
+def test_so_does_one_of_other_files_with_its_line(text, parts, where, caplog):
+    assert "{<b>#</b> dog}" in translated(text, parts, lambda line: line.upper().replace("#", "NO"))
+    assert [message for message in caplog.messages if message.startswith(where)]
 
 
 def test_the_words_of_a_karaoke_stay_between_its_times_and_speakers_apart():

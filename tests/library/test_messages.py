@@ -6,7 +6,7 @@ import pytest
 
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
-from keras_transformer.text.messages import LONGEST_WHOLE, is_sentence, joined, pieces_of, without_messages
+from keras_transformer.text.messages import LONGEST_WHOLE, is_sentence, joined, lost, pieces_of, without_messages
 from keras_transformer.text.road import NOTHING, Ask, translate
 from keras_transformer.text.sentences import sentences_of
 from keras_transformer.text.spans import LEFT, RIGHT, Protection
@@ -71,6 +71,22 @@ def test_an_apostrophe_before_a_brace_or_a_number_quotes_nothing():
     assert joined(pieces_of("{n, plural, other {of {x} # a}}"), ["l'{x} l'# l'a"]) == (
         "{n, plural, other {l''{x} l''# l'a}}"
     )
+
+
+@pytest.mark.parametrize(
+    "sentence, translation, missing",
+    [
+        ("# dogs of {name}", "{name} hat # Hunde", []),
+        ("# dogs of {name}", "Hunde", ["#", "{name}"]),
+        ("# dogs", "# # Hunde", ["#"]),
+        ("{a} and {a}", "{a}", ["{a}"]),
+        ("{n, number} dogs", "{n, number} Hunde", []),
+        ("{n, number} dogs", "{n, Nummer} Hunde", ["{n, number}"]),
+        ("it''s '{this}' at 5 %", "'{das}' bei 5%", []),  # quoted braces are text, and so is all else
+    ],
+)
+def test_numbers_and_arguments_that_a_translation_lacks_or_has_too_often(sentence, translation, missing):
+    assert set(missing) <= set(lost(sentence, translation)) and bool(missing) == bool(lost(sentence, translation))
 
 
 def capitals_of(line):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from keras_transformer.text.formats.attributes import WHITE_SPACE, texts_in
 from keras_transformer.text.formats.encodings import META, XML, declared_text
 from keras_transformer.text.formats.endings import ending_of
-from keras_transformer.text.formats.parts import Field, Notation, Part, TranslatedError, unescaped
+from keras_transformer.text.formats.parts import Field, Notation, Part, TranslatedError, located, unescaped
 from keras_transformer.text.passages import Inner, Passage, Token
 
 VOID = frozenset(
@@ -133,8 +133,8 @@ def html_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Ite
     for event, raw in with_raw(text):
         if walk.is_unfinished(event, text):
             break
-        yield from walk.parts(event, raw)
-    yield from walk.end(text)
+        yield from located(walk.parts(event, raw), f"{name}, line {event.place[0]:,}")
+    yield from located(walk.end(text), f"{name}, at its end")
     if walk.unclosed:
         line, element = walk.unclosed[0]
         more = f", and {len(walk.unclosed) - 1} more are not" if len(walk.unclosed) > 1 else ""

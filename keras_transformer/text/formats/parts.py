@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from keras_transformer.ground.errors import InputError
@@ -25,6 +25,14 @@ class Field(NamedTuple):
 
 
 Part = str | Field  # a str is no text: it stays as it is
+
+
+def located(parts: Iterable[Part], where: str) -> Iterator[Part]:
+    """Yield parts, whose texts then know where they are."""
+    for part in parts:
+        if isinstance(part, Field):
+            part.passage.where = where
+        yield part
 
 
 class Notation(NamedTuple):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.files import BYTE_ORDER_MARK, read_whole_lines
-from keras_transformer.text.formats.parts import PLAIN, Field, Notation, Part, unescaped
+from keras_transformer.text.formats.parts import PLAIN, Field, Notation, Part, located, unescaped
 from keras_transformer.text.passages import Passage, Token
 
 LONGEST_LINE = 42  # characters of a line, unless the cue has longer ones: what is usual on a screen
@@ -80,13 +80,14 @@ def cue_parts(
     Raises InputError for an SRT file that has text and no cue, after all its parts.
     """
     label, cue, is_cue = "", [], False  # the line before the times of this block, and the lines after them
+    begin = first_line  # the line of the first text of the cue
     stray, has_cues, count = "", False, 0  # the first line outside of a cue, whether there is one, and how many
     for number, line in enumerate(lines, first_line):
         where = f"{name}, line {number:,}"
         is_numbered = dialect is SRT and is_number(label) and (not has_cues or (line.strip() and is_next(label, count)))
         if is_cue and dialect.times.fullmatch(line.rstrip("\r\n")):  # no empty line parts two cues
             label = cue.pop() if cue and is_number(cue[-1]) else ""
-            yield from fields_of("".join(cue), dialect)
+            yield from located(fields_of("".join(cue), dialect), f"{name}, line {begin:,}")
             yield label
             cue, is_cue = [], False
         if is_cue and line.strip():
@@ -96,6 +97,7 @@ def cue_parts(
             in_block = in_block or (dialect is VTT and BLOCK.match(line) is not None)
         if not in_block and not is_cue and "-->" in line:
             check_times(line, where, dialect)
+            begin = number + 1
             is_cue = has_cues = True
             count += 1
         elif not in_block and not is_cue and is_numbered:
@@ -103,16 +105,16 @@ def cue_parts(
                 f"{where} is {line.strip()[:40]!r}, not the times of cue {label.strip()}, such as {dialect.example}."
             )
         elif dialect is SRT and has_cues and line.strip() and not is_number(line):  # a cue with an empty line
-            cue, is_cue = [line], True
+            cue, is_cue, begin = [line], True, number
             continue
         elif line.strip():
             label = line
             stray = stray or line.strip().strip(BYTE_ORDER_MARK)
         else:
-            yield from fields_of("".join(cue), dialect)
+            yield from located(fields_of("".join(cue), dialect), f"{name}, line {begin:,}")
             label, cue, is_cue, in_block = "", [], False, False
         yield line
-    yield from fields_of("".join(cue), dialect)
+    yield from located(fields_of("".join(cue), dialect), f"{name}, line {begin:,}")
     if dialect is SRT and stray and not has_cues:
         raise InputError(f"{name} has no cue: after its first line, {stray[:40]!r}, none is such as {dialect.example}.")
 

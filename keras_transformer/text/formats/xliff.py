@@ -17,7 +17,7 @@ from typing import NamedTuple
 from keras_transformer.ground.errors import InputError
 from keras_transformer.text.formats.encodings import XML as DECLARATION
 from keras_transformer.text.formats.encodings import declared_text
-from keras_transformer.text.formats.parts import Field, Notation, Part, unescaped
+from keras_transformer.text.formats.parts import Field, Notation, Part, located, unescaped
 from keras_transformer.text.formats.xliff_sizes import (
     CODES,
     MEASURES,
@@ -104,14 +104,15 @@ def xliff_parts(
     for unit in units_of(document.events, is_first_version):
         reason = document.why_left(unit)
         if unit.limits and unit.whole not in rooms:
-            rooms[unit.whole] = Room(name, document.events[unit.whole].attributes.get("id", "?"), unit.limits)
+            rooms[unit.whole] = Room(name, document.id_of(unit), unit.limits)
         room = rooms.get(unit.whole)
         if not reason:
             edit = document.edit(unit, is_first_version)
+            parts = located(edit.parts, f"{name}, unit {document.id_of(unit)}")
             if room:
                 room.edits += 1
-                edit = edit._replace(parts=room.measured(edit.parts))
-            edits.append(edit)
+                parts = room.measured(parts)
+            edits.append(edit._replace(parts=parts))
             owners.add(unit.owner)
             unmeasured |= {(unit.whole, limit.measure) for limit in unit.limits if limit.measure not in MEASURES}
         elif room:
@@ -182,6 +183,9 @@ class Document:
                 if not depth:
                     segments[self.events[first].attributes.get("mid", str(first))] = Element(first, number)
         return segments
+
+    def id_of(self, unit: Unit) -> str:
+        return self.events[unit.whole].attributes.get("id", "?")
 
     def present(self, unit: Unit) -> str:
         """Return how the text of a unit that is not translated is written: its target, else its source."""
