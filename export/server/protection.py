@@ -5,6 +5,7 @@ inputs of the local server, and not of TensorFlow Serving. A span may take the p
 there, or bring one that must not come: the answer names it.
 """
 
+import itertools
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from keras_transformer.text.messages import pieces_of
 from keras_transformer.text.placing import alignment_of
 from keras_transformer.text.required import FROM_SOURCE
 from keras_transformer.text.road import KEEP_LETTERLESS, SPANS, Ask, Candidates, Engine, phrases_of, translate_sentences
-from keras_transformer.text.spans import KINDS, Protection, kinds_of
+from keras_transformer.text.spans import KINDS, Protection, bare, kinds_of
 
 from ..graph.request import FORBIDDEN, REQUIRED, TEXT, Input
 from .errors import invalid
@@ -167,7 +168,8 @@ def run_protected(
                 continue  # beyond n_best there is nothing
             texts[row, rank] = translation.text.encode(*AS_IT_IS)
             found[UNPLACED][row, rank] = "\n".join(translation.unplaced).encode()
-            found[REMAINING][row, rank] = "\n".join(ask.protection.forbidden.found(translation.text)).encode()
+            remaining = [*map(ask.protection.forbidden.found, (translation.text, bare(translation.text)))]
+            found[REMAINING][row, rank] = "\n".join(dict.fromkeys(itertools.chain(*remaining))).encode()
         if line and not engine.lines[row]:  # nothing in it was to be translated
             for name in {"scores", "log_probabilities"} & set(found):
                 found[name][row, 0] = 0

@@ -26,6 +26,7 @@ class ProtectedLine:
     tree: tuple[Tag, ...]
     symbols: tuple[str, ...] = ()  # what placeholder n + 1 of the source stands for
     keeps_letterless: bool = True
+    has_divided: bool = False  # whether a tag stands inside of a term
 
     @classmethod
     def of(
@@ -47,12 +48,14 @@ class ProtectedLine:
             spans = list(without_overlaps([*spans, *ours]))
         tags = tuple(span for span in spans if span.kind == TAGS)
         stripped = without_tags(line, tags)
-        source = Source(stripped.text, tuple(moved(span, tags, stripped) for span in spans if span.kind != TAGS))
+        others = [moved(span, tags, stripped) for span in spans if span.kind != TAGS]
+        divided = divided_terms(protection, stripped) if tags else []
+        source = Source(stripped.text, tuple(without_overlaps([*divided, *others]) if divided else others))
         tree = tree_of(tags, stripped)
         symbols: tuple[str, ...] = ()
         if placeholders:
             source, symbols, tree = with_placeholders(source, tree, placeholders, hides_terms)
-        return cls(line, tuple(spans), source, tags, tree, symbols, keeps_letterless)
+        return cls(line, tuple(spans), source, tags, tree, symbols, keeps_letterless, bool(divided))
 
     @property
     def has_spans(self) -> bool:
@@ -60,7 +63,9 @@ class ProtectedLine:
 
     @functools.cached_property
     def is_searched(self) -> bool:
-        """Whether there is something to translate."""
+        """Whether there is something to translate: the tags inside of a term go with its words."""
+        if self.has_divided:
+            return True
         if self.keeps_letterless:
             return has_letter(self.source.outside) or is_blank(self.line)
         return not self.spans or LETTER.search(self.source.outside) is not None
@@ -147,6 +152,16 @@ def moved(span: Span, tags: Sequence[Span], stripped: Stripped) -> Span:
     return span._replace(start=span.start + shift, end=span.end + shift)
 
 
+def divided_terms(protection: Protection, stripped: Stripped) -> list[Span]:
+    """Return the terms of a text without tags that had a tag inside: New <b>York</b>."""
+    found = []
+    for span in protection.terms(stripped.text):
+        tag = bisect.bisect_right(stripped.places, span.start)
+        if tag < len(stripped.places) and stripped.places[tag] < span.end:
+            found.append(span)
+    return found
+
+
 def with_placeholders(
     source: Source, tree: tuple[Tag, ...], placeholders: int, hides_terms: bool
 ) -> tuple[Source, tuple[str, ...], tuple[Tag, ...]]:
@@ -167,7 +182,9 @@ def with_placeholders(
         edits.append((span.end, shift := shift + len(text) - (span.end - span.start)))
 
     def place(old: int) -> int:
-        return old + edits[bisect.bisect_right(edits, old, key=lambda edit: edit[0]) - 1][1]
+        number = bisect.bisect_right(edits, old, key=lambda edit: edit[0]) - 1
+        behind = [span.end for span in source.spans[number : number + 1] if span.start < old]  # a tag inside of it
+        return max(old, *behind, 0) + edits[number + bool(behind)][1]
 
     def moved_tag(tag: Tag) -> Tag:
         inside = tuple(moved_tag(each) for each in tag.inside)

@@ -17,7 +17,7 @@ from keras_transformer.text.glossary import Glossary
 from keras_transformer.text.numbers import numbers_in
 from keras_transformer.text.occurrences import capitalised, places_of_phrase
 from keras_transformer.text.placeholders import SYMBOL
-from keras_transformer.text.spans import PATTERNS, TAGS
+from keras_transformer.text.spans import bare
 from keras_transformer.text.words import ATTACHED as ATTACHED_SIGN
 
 if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
@@ -150,7 +150,7 @@ def has_phrase(text: str, phrase: str) -> bool:
 
     At its beginning the first letter may be in upper case.
     """
-    return not phrase or any(any(places_of_phrase(phrase, each)) for each in (text, PATTERNS[TAGS].sub("", text)))
+    return not phrase or any(any(places_of_phrase(phrase, each)) for each in (text, bare(text)))
 
 
 def is_missing(phrase: str, text: str) -> bool:

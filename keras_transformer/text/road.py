@@ -21,7 +21,7 @@ from keras_transformer.text.placeholders import OPENING
 from keras_transformer.text.placing import Alignment
 from keras_transformer.text.protected import ProtectedLine
 from keras_transformer.text.required import FROM_SOURCE, check_not_forbidden, is_missing
-from keras_transformer.text.spans import LEFT, MARK, PLACEHOLDERS, Protection
+from keras_transformer.text.spans import LEFT, MARK, PLACEHOLDERS, Protection, bare
 
 log = logging.getLogger("keras_transformer")
 
@@ -329,7 +329,8 @@ def translate_sentences(
             translations.append(translation._replace(text=text, unplaced=spans + missing))
             if rank == 0 and first_line is not None:
                 warn(first_line + number, spans, missing)
-        if first_line is not None and any(ask.protection.forbidden.found(each.text) for each in translations):
+        texts_found = [text for each in translations for text in dict.fromkeys([each.text, bare(each.text)])]
+        if first_line is not None and any(map(ask.protection.forbidden.found, texts_found)):
             log.warning("line %d: its translation has a phrase that is forbidden", first_line + number)
         results.append(candidates._replace(translations=translations))
     return results

@@ -123,9 +123,10 @@ class Protection:
 
         Of those that overlap, the one that begins first is taken, the longest of these, and a term before a kind.
         """
-        return list(without_overlaps([*self._of_glossary(text), *self._of_kinds(text)]))
+        return list(without_overlaps([*self.terms(text), *self._of_kinds(text)]))
 
-    def _of_glossary(self, text: str) -> Iterator[Span]:
+    def terms(self, text: str) -> Iterator[Span]:
+        """Yield the terms of a text, which may overlap; none is inside of a URL, an address or a number."""
         matches = list(self.glossary.matches(text))
         wholes = list(wholes_of(text)) if matches else []
         for start, end, target in matches:
@@ -142,6 +143,11 @@ class Protection:
         for kind in sorted(self.kinds, key=TAGS.__ne__):  # <0> is a placeholder too, if tags are none
             for start, end in numbers_of(text) if kind == NUMBERS else places_of_kind(kind, text):
                 yield Span(start, end, kind, text[start:end])
+
+
+def bare(text: str) -> str:
+    """Return a text without tags, and without signs of text/marks.py."""
+    return MARK.sub("", PATTERNS[TAGS].sub("", text))
 
 
 def places_of_kind(kind: str, text: str) -> Iterator[tuple[int, int]]:

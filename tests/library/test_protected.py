@@ -60,6 +60,37 @@ def test_punctuation_before_a_pair_stays_before_it_whatever_spaces_are_inside_of
         )
 
 
+CITY = Protection((TAGS,), Glossary([Term("New York", "Neu-York"), Term("new york city", "NYC")]))
+
+
+@pytest.mark.parametrize(
+    "line, translation, alignment, text",
+    [
+        ("in New <b>York</b> now", "in York neu jetzt", DIAGONAL, "in <b>Neu-York</b> jetzt"),
+        ("in <b>New</b> York now", "in A B jetzt", DIAGONAL, "in <b>Neu-York</b> jetzt"),
+        ("in <b>New</b> <i>York</i> now", "in A B jetzt", DIAGONAL, "in <b>Neu-York</b> <i></i>jetzt"),
+        ("in <b>old New</b> York", "in alten A B", DIAGONAL, "in <b>alten Neu-York</b>"),
+        ("in New<br>York now", "in A B jetzt", DIAGONAL, "in <br>Neu-York jetzt"),
+        ("N<b>ew York</b> City is", "A B C ist", DIAGONAL, "<b>NYC</b> ist"),
+        ("New <b>York</b>", "A B", DIAGONAL, "<b>Neu-York</b>"),  # nothing else is to be translated
+        ("New <!-- x --> York is", "A B ist", DIAGONAL, "<!-- x -->Neu-York ist"),
+        ("New <b>Yorker</b> is", "A B ist", DIAGONAL, "A <b>B</b> ist"),  # no whole word
+    ],
+)
+def test_a_term_that_a_tag_divides_is_found_and_its_tags_are_around_its_translation(line, translation, alignment, text):
+    protected = ProtectedLine.of(line, CITY)
+    restored, unplaced = protected.through(translation, alignment)
+    assert "".join(restored.split()) == "".join(text.split()) and not unplaced
+
+
+@pytest.mark.parametrize("placeholders", [0, 1, 2, 8])
+def test_without_an_alignment_a_divided_term_is_named_or_stands_for_a_placeholder(placeholders):
+    line = ProtectedLine.of("in New <b>York</b>, <i>New York</i>", CITY, placeholders, hides_terms=True)
+    symbols = "".join(f"\u27e6{number}\u27e7 " for number in range(1, min(placeholders, 2) + 1))
+    text, unplaced = line.restored(f"in {symbols}", [])
+    assert text.count("Neu-York") + len(unplaced) == 2 and all(tag in text for tag in ("<b>", "</b>", "<i>", "</i>"))
+
+
 def test_a_further_copy_is_taken_out_but_not_that_of_a_number():
     assert restored("Hi {name}", "Hi {name} {name}") == "Hi {name}"
     assert restored("Hi {name}", "Hi {name}{name}{name}") == "Hi {name}"

@@ -82,6 +82,11 @@ def test_one_text_in_another_form_is_found_where_it_is_written(phrase, written):
     assert Glossary.of_words([phrase], "forbid", ()).found(text) == [written]
 
 
+def test_a_phrase_is_there_whatever_tags_and_marks_of_a_file_divide_it():
+    for text in ("ein <b>roter</b> Hund", "ein \ue000b 0\ue001roter\ue000/b 1\ue001 Hund"):
+        assert has_phrase(text, "roter Hund") and not has_phrase(text, "oter Hund")
+
+
 @pytest.mark.parametrize("text", ["", "a", "a  b", "e\u0301\u00adx\u200b", "\u1112\u1161\u11ab!", " \u2019\u2011 "])
 def test_a_folded_text_says_the_same_once_folded_and_its_places_are_those_of_the_text(text):
     form = folded(text)
