@@ -75,7 +75,7 @@ def translate(
     others are what the export was made with. The column unplaced has what is missing of spans and required phrases.
     """
     with exit_codes():
-        ask = Ask(text.target_prefix, phrases_of(text.require), text.protection())
+        ask = Ask(text.target_prefix, phrases_of(text.require), text.protection(), **text.languages)
         work = Translate(sorted_inputs(search), ask=ask, confidence=confidence)
         request = request_of(work, source, format, [column], batch_size)
         run(export, request, Place(source, target, master, conf, part_bytes))

@@ -30,6 +30,8 @@ def explain(
     to: Annotated[pathlib.Path, typer.Option(help="Where to write the page, for example page.html.")],
     search: SearchArguments,
     target_prefix: TargetPrefix = "",
+    source_language: Annotated[str, typer.Option(help="As --from of translate.", show_default="the only one")] = "",
+    target_language: Annotated[str, typer.Option(help="As --to of translate.", show_default="the only one")] = "",
 ):
     """Write a page that shows how a run translates a sentence.
 
@@ -51,7 +53,8 @@ def explain(
 
         tune_for_translation()
         name = run if is_on_hub(run) else resolved(folder).name
-        explanation = dataclasses.asdict(Explainer.load(folder, options).explain(sentence, target_prefix))
+        explainer = Explainer.load(folder, options)
+        explanation = dataclasses.asdict(explainer.explain(sentence, target_prefix, source_language, target_language))
         write_atomically(behind_links(to), page({"model": name, "explanation": explanation}))
         print(to)
 

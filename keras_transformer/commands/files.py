@@ -26,7 +26,7 @@ from keras_transformer.commands.resumed_output import ResumedOutput, StandardOut
 from keras_transformer.ground.durations import duration
 from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.ground.files import behind_links, check_replaceable, read_lines
-from keras_transformer.pieces.languages import check_code
+from keras_transformer.pieces.languages import check_code, short_code
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.formats import FORMATS, WITH_FIELDS
@@ -39,6 +39,7 @@ TEXT, XLIFF = "text", "xliff"
 STREAM = pathlib.Path("-")  # as --input and --output: the standard one
 SENTENCE = 80  # characters, about: how many of them are translated at once
 BATCHES_OF_A_FILE = 8  # that are translated between two writes: what a kill costs at most
+ENGLISH = "en"  # whose ends of sentences are looked for unless another language is told
 PAUSE = 10.0  # seconds between two lines of progress
 
 
@@ -58,6 +59,11 @@ class FileArguments(NamedTuple):
         """Arguments that this format alone has."""
         is_xliff = self.format == XLIFF
         return {"states": self.states, "target_language": self.target_language} if is_xliff else {}
+
+    def of_languages(self, source: str, target: str) -> "FileArguments":
+        """Return these for a translation between two languages, "" for one that is not told."""
+        language, target_language = self.language or short_code(source) or ENGLISH, self.target_language
+        return self._replace(language=language, target_language=target_language or short_code(target))
 
     @property
     def is_plain(self) -> bool:
@@ -92,7 +98,12 @@ Fields = Annotated[
     ),
 ]
 Language = Annotated[
-    str, typer.Option("--language", help="Of the input, such as de: for its ends of sentences and abbreviations.")
+    str,
+    typer.Option(
+        "--language",
+        help="Of the input, such as de: for its ends of sentences and abbreviations.",
+        show_default="that of --from, else en",
+    ),
 ]
 States = Annotated[
     list[str],
@@ -138,11 +149,11 @@ def takes_file_options(command: Callable) -> Callable:
         "paragraphs": (Paragraphs, False),
         "format": (Format, None),
         "fields": (Fields, default),
-        "language": (Language, "en"),
+        "language": (Language, ""),
         "input": (InputFile, None),
         "output": (OutputFile, None),
         "states": (States, default),
-        "target_language": (TargetLanguage, ""),
+        "xliff_language": (TargetLanguage, ""),
     }
     parameters = [
         inspect.Parameter(name, keyword, default=value, annotation=kind) for name, (kind, value) in options.items()
@@ -164,7 +175,7 @@ def file_arguments(
     input: pathlib.Path | None,
     output: pathlib.Path | None,
     states: Sequence[str] = (),
-    target_language: str = "",
+    xliff_language: str = "",
 ) -> FileArguments:
     """Return the options as FileArguments.
 
@@ -176,10 +187,10 @@ def file_arguments(
     format = known_format(TEXT if paragraphs else format, [path for path in (input, output) if path is not None])
     if fields and format not in WITH_FIELDS:
         raise ConfigError(f"--field is for --format {' and '.join(WITH_FIELDS)}: leave it out.")
-    if (states or target_language) and format != XLIFF:
+    if (states or xliff_language) and format != XLIFF:
         raise ConfigError("--state and --target-language are for --format xliff: leave them out, or give it.")
-    if target_language:
-        check_code(target_language)
+    if xliff_language:
+        check_code(xliff_language)
     if output is not None:
         check_plain_text("--output", output)
         check_replaceable(output)
@@ -188,7 +199,7 @@ def file_arguments(
             raise ConfigError(f"There is no folder {folder} for --output {output}: make it first.")
         if input is not None and output.exists() and os.path.samefile(input, output):
             raise ConfigError(f"--output is the file that is read, {input}: give another one.")
-    return FileArguments(format, tuple(fields), language, input, output, tuple(states), target_language)
+    return FileArguments(format, tuple(fields), language, input, output, tuple(states), xliff_language)
 
 
 def known_format(asked: str | None, paths: Sequence[pathlib.Path]) -> str:

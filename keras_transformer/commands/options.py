@@ -191,6 +191,27 @@ RequiredFile = Annotated[
 ]
 
 
+SourceLanguage = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="CODE",
+        help="The language of the input, such as en, for a model that reads several.",
+        show_default="the only one",
+    ),
+]
+
+OutputLanguage = Annotated[
+    str,
+    typer.Option(
+        "--to",
+        metavar="CODE",
+        help="The language to translate into, such as de, for a model that writes several.",
+        show_default="the only one",
+    ),
+]
+
+
 class TextArguments(NamedTuple):
     """What the options of `takes_text_options` ask of the translation of each line, or of the first sentence."""
 
@@ -202,6 +223,13 @@ class TextArguments(NamedTuple):
     glossary: pathlib.Path | None = None
     forbid: pathlib.Path | None = None
     required: pathlib.Path | None = None
+    source_language: str = ""
+    target_language: str = ""
+
+    @property
+    def languages(self) -> dict[str, Any]:
+        """Those of `Engine.translate`, by its arguments."""
+        return {"source_language": self.source_language, "target_language": self.target_language}
 
     @property
     def files(self) -> tuple[pathlib.Path | None, ...]:
@@ -240,6 +268,8 @@ TEXT_OPTIONS = {  # by field of TextArguments
     "glossary": GlossaryFile,
     "forbid": ForbidFile,
     "required": RequiredFile,
+    "source_language": SourceLanguage,
+    "target_language": OutputLanguage,
 }
 
 

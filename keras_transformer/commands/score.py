@@ -13,8 +13,10 @@ from keras_transformer.commands.console import command_app, exit_codes, program,
 from keras_transformer.commands.options import (
     BatchSize,
     MaxSourceTokens,
+    OutputLanguage,
     RunName,
     SearchArguments,
+    SourceLanguage,
     takes_search_options,
 )
 from keras_transformer.commands.runs import opened
@@ -39,6 +41,8 @@ def score(
     search: SearchArguments,
     batch_size: BatchSize = BATCH_SIZE,
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
+    source_language: SourceLanguage = "",
+    target_language: OutputLanguage = "",
     pieces: Annotated[
         bool,
         typer.Option("--pieces", help="Print two columns more: the pieces, and the log-probability of each."),
@@ -71,7 +75,7 @@ def score(
         values = search.with_run_defaults(outputs.search)
         in_scores = {name: values[name] for name in search.values}
         scorer = Scorer.load(folder, batch_size=batch_size, max_source_tokens=max_source_tokens, **in_scores)
-        for pair in scorer.score(*texts):
+        for pair in scorer.score(texts[0], texts[1], source_language=source_language, target_language=target_language):
             print("\t".join(columns_of(pair, pieces)))
 
 

@@ -83,6 +83,7 @@ class AskedText:
         return {
             "target_prefix": self.text.target_prefix,
             "require": self.text.require,
+            "languages": self.text.languages,
             "protection": [*self.protection.kinds, *map(str, self.protection.glossary.terms)],
             "forbidden": [*map(str, self.protection.forbidden.terms)],
         }
@@ -107,13 +108,14 @@ def translate_input(
     Raises ConfigError for what is not among the abilities of the engine.
     """
     refuse_beyond(engine, asked.text.names)
+    files = files.of_languages(asked.text.source_language, asked.text.target_language)
     prefixes, phrases, protection = asked.prefixes, asked.phrases, asked.protection
     cut_lines = CutLines("line" if files.format == LINES else "sentence")
 
     def output_lines(lines: list[str], first_line: int) -> list[str]:
         begins = prefixes.of_next(len(lines), first_line)
         musts = phrases.lists_of_next(len(lines), first_line)
-        found = engine.translate_n_best(read(lines), first_line, begins, protection, musts)
+        found = engine.translate_n_best(read(lines), first_line, begins, protection, musts, **asked.text.languages)
         translated = through(lines, found, first_line)
         cut_lines.note(translated, first_line)
         return written.lines(translated, first_line)
@@ -134,6 +136,7 @@ def translate_input(
             translate_files(beside, files, batch_size, described)
         else:
             with_marks = dataclasses.replace(protection, has_marks=True)
-            translate_sentences = noted(functools.partial(engine.translate, protect=with_marks), cut_lines)
+            of_sentences = functools.partial(engine.translate, protect=with_marks, **asked.text.languages)
+            translate_sentences = noted(of_sentences, cut_lines)
             documents = DocumentTranslator(translate_sentences, files.language, engine.are_too_long, reads_marks=True)
             translate_files(road_of_files(files, documents, asked.text.target_prefix), files, batch_size, described)

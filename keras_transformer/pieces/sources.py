@@ -2,7 +2,7 @@
 
 import logging
 import numbers
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.ground.tokens import EOS, PAD, UNK
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.pieces.batching import BYTES_PER_TOKEN, LONGEST_SOURCE
+from keras_transformer.pieces.language_marks import NO_MARKS, Marks
 from keras_transformer.pieces.normalization import is_blank
 
 if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
@@ -89,7 +90,12 @@ def encoded_prefix(tokenizer: "Tokenizer", text: str, longest: int) -> list[int]
 
 
 def encoded_lines(
-    tokenizer: "Tokenizer", lines: list[str], longest: int, first_line: int = 1, are_targets: bool = False
+    tokenizer: "Tokenizer",
+    lines: list[str],
+    longest: int,
+    first_line: int = 1,
+    are_targets: bool = False,
+    marks: Sequence[Marks] = (),
 ) -> Iterator[list[int]]:
     """Yield the token ids of each line, ending in EOS; [] for a blank line.
 
@@ -97,12 +103,14 @@ def encoded_lines(
     drops what follows the first one. Lines are cut to `longest` tokens, EOS included, with a warning that names them;
     the first is number `first_line`. A line of more than BYTES_PER_TOKEN bytes per token is cut to these before, so
     that no line costs more than that. A source line that begins with a tag of a language which the tokenizer does not
-    have is named too. are_targets: whether the lines are of the target side.
+    have is named too. are_targets: whether the lines are of the target side. marks: of each line, whose tokens then
+    stand at both ends of its own, and count among the `longest`.
     """
     most = longest * BYTES_PER_TOKEN
     cut = [first_bytes(line, most) for line in lines]
     encode = tokenizer.encode_target_batch if are_targets else tokenizer.encode_batch
-    for number, (line, ids) in enumerate(zip(lines, encode(cut), strict=True), first_line):
+    of_lines = marks or [NO_MARKS] * len(lines)
+    for number, (line, ids, (first, last, _)) in enumerate(zip(lines, encode(cut), of_lines, strict=True), first_line):
         if is_blank(line):
             yield []
             continue
@@ -119,9 +127,10 @@ def encoded_lines(
             )
         if len(cut[number - first_line]) < len(line):
             log.warning("line %d has more than %d bytes; only the first of them are used", number, most)
-        if len(ids) >= longest:
-            log.warning("line %d has %d tokens; only the first %d are used", number, len(ids), longest - 1)
-        yield [*ids[: longest - 1], EOS]
+        room = longest - 1 - len(first) - len(last)
+        if len(ids) > room:
+            log.warning("line %d has %d tokens; only the first %d are used", number, len(ids), room)
+        yield [*first, *ids[:room], EOS, *last]
 
 
 def are_longer(tokenizer: "Tokenizer", lines: list[str], longest: int) -> list[bool]:

@@ -4,6 +4,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from keras_transformer.ground.errors import InputError
 from keras_transformer.pieces.prefixes import NO_PREFIX, Prefix, PrefixReader, rules_of_prefixes
 from keras_transformer.pieces.translation import Translation
@@ -16,11 +18,17 @@ if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
 
 
 class Constraints(NamedTuple):
-    """What a line asks of its search, in tokens."""
+    """What a line asks of its search, in tokens. opening: the piece of its language (search/rules/opening.py)."""
 
     prefix: Prefix = NO_PREFIX
     forbidden: Sequences = ()
     phrases: Phrases = ()
+    opening: tuple[int, ...] = ()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the line asks for nothing but the opening that its language has."""
+        return self._replace(opening=()) == NO_CONSTRAINTS
 
 
 NO_CONSTRAINTS = Constraints()
@@ -77,8 +85,17 @@ def search_under(
 
 
 def rules_of(constraints: Sequence[Constraints]) -> dict[str, Any]:
-    """Return the rules `prefixes`, `endings`, `forbidden` and `required` of a search, one per line."""
+    """Return the rules `prefixes`, `endings`, `forbidden`, `required` and `openings` of a search, one per line.
+
+    Without an opening in the first line there are none.
+    """
     arrays = rules_of_prefixes([line.prefix for line in constraints])
     arrays["forbidden"] = rule_of_forbidden([line.forbidden for line in constraints])
     arrays["required"] = rule_of_required([line.phrases for line in constraints])
-    return arrays
+    return arrays | rule_of_openings(constraints)
+
+
+def rule_of_openings(constraints: Sequence[Constraints]) -> dict[str, np.ndarray]:
+    """Return the rule `openings` by its name, {} if the model has none."""
+    tokens = [token for line in constraints for token in line.opening]
+    return {"openings": np.array(tokens, np.int32)} if tokens else {}

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, Self
 
 from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.pieces.batching import list_of_lines
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
+from keras_transformer.pieces.languages import short_code
 from keras_transformer.pieces.normalization import has_letter, is_blank
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import Document, DocumentTranslator
@@ -27,6 +29,7 @@ log = logging.getLogger("keras_transformer")
 
 # What a line may ask for, by the names that requests have for it; an engine may take options of a search too
 PREFIX, REQUIRED, FORBIDDEN = "target_prefix", "required", "forbidden"
+SOURCE_LANGUAGE, TARGET_LANGUAGE = "source_language", "target_language"
 PROTECT, KEEP, GLOSSARY = "protect", "keep", "glossary"
 FORBIDDEN_FLAGS = "flags of forbidden"
 KEEP_LETTERLESS = "keep_letterless"  # an option of a search
@@ -40,13 +43,15 @@ class Ask(NamedTuple):
     """What a line asks of its translation: a text with which it begins, phrases that it has, and a Protection.
 
     from_source: options of FROM_SOURCE by which phrases of the line itself must come too; those of the engine's search
-    are asked by all lines.
+    are asked by all lines. source_language, target_language: codes; "" for what is left to the engine.
     """
 
     prefix: str = ""
     required: tuple[str, ...] = ()
     protection: Protection = Protection()
     from_source: frozenset[str] = frozenset()
+    source_language: str = ""
+    target_language: str = ""
 
     @property
     def names(self) -> frozenset[str]:
@@ -70,6 +75,10 @@ class Ask(NamedTuple):
         """Return what a line asks for, of a sentence of its ICU message."""
         kinds = tuple(dict.fromkeys((*self.protection.kinds, PLACEHOLDERS)))
         return self._replace(protection=dataclasses.replace(self.protection, kinds=kinds, is_branch=True))
+
+    def of_languages(self) -> "Ask":
+        """Return an ask that has the languages of this one, and nothing else."""
+        return Ask(source_language=self.source_language, target_language=self.target_language)
 
     def without_marks(self) -> "Ask":
         """Return what a line asks for that has no signs of text/marks.py."""
@@ -99,6 +108,7 @@ class Engine(abc.ABC):
     name: of it, at the beginning of a sentence. abilities: names of what a line may ask of it, among them those above.
     placeholders: how many of them its model knows (text/placeholders.py). aligns: whether it aligns words; if not,
     placeholders stand for terms too. beam_size: the most candidates of a line. options: of its search, if it has any.
+    languages: which its model reads and writes.
     """
 
     name = "This engine"
@@ -107,6 +117,7 @@ class Engine(abc.ABC):
     aligns = True
     beam_size = 1
     options: Any = None  # SearchOptions, or values by name
+    languages: Languages = NO_LANGUAGES
 
     def option(self, name: str, default: int) -> int:
         """Return an option that its search has for every line, or its default."""
@@ -123,6 +134,11 @@ class Engine(abc.ABC):
         """Whether a line without a letter comes back as it is."""
         return bool(self.option(KEEP_LETTERLESS, 1))
 
+    def told(self, ask: Ask) -> Ask:
+        """Return what a line asks, with languages as the model calls them. Raises ConfigError if it lacks one."""
+        source, target = self.languages.chosen(ask.source_language, ask.target_language)
+        return ask._replace(source_language=source, target_language=target)
+
     @abc.abstractmethod
     def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
         """Return the candidates of each line, at least one; the first line has this number in warnings.
@@ -130,8 +146,11 @@ class Engine(abc.ABC):
         Of what is asked, it sees to what must begin a translation, be in it, and not be in it.
         """
 
-    def align(self, pairs: Sequence[tuple[str, Translation]]) -> Sequence[Alignment]:
-        """Return the alignment of each line with a translation of it, if the candidates come without; () for none."""
+    def align(self, pairs: Sequence[tuple[str, Translation]], asks: Sequence[Ask]) -> Sequence[Alignment]:
+        """Return the alignment of each line with a translation of it, if the candidates come without; () for none.
+
+        asks: what each line asked.
+        """
         return [()] * len(pairs)
 
     def with_options(self, options: Mapping[str, Any]) -> Self:
@@ -154,6 +173,8 @@ class Engine(abc.ABC):
         prefixes: Iterable[str] | None = None,
         protect: Protection | str = "",
         required: Iterable[Iterable[str]] | None = None,
+        source_language: str = "",
+        target_language: str = "",
     ) -> list[Translation]:
         """Return the best translation of each line, in the order of the lines.
 
@@ -161,11 +182,14 @@ class Engine(abc.ABC):
         are the texts with which the translations must begin, one per line; "" for none. `protect` is what must come
         through: a Protection, or kinds of spans such as "urls,numbers"; what does not is in `unplaced`. `required`
         are the phrases that the translations must have, a list per line; one that does not fit is in `unplaced` too.
+        `source_language` and `target_language` are codes such as "de", for a model that knows several.
 
         Raises ConfigError for what is not among its abilities, if there is not one prefix, or list, per line, and for
-        an unknown kind; and InputError for a prefix or phrases that no translation can have.
+        an unknown kind or a language that the model lacks; and InputError for a prefix or phrases that no translation
+        can have.
         """
-        return [best for best, *_ in self.translate_n_best(lines, first_line, prefixes, protect, required)]
+        found = self.translate_n_best(lines, first_line, prefixes, protect, required, source_language, target_language)
+        return [best for best, *_ in found]
 
     def translate_n_best(
         self,
@@ -174,25 +198,40 @@ class Engine(abc.ABC):
         prefixes: Iterable[str] | None = None,
         protect: Protection | str = "",
         required: Iterable[Iterable[str]] | None = None,
+        source_language: str = "",
+        target_language: str = "",
     ) -> list[list[Translation]]:
         """Return up to `n_best` different translations of each line, best first: see `translate`.
 
         Raises UserError if a line has none, since the model's probabilities are NaN.
         """
         lines = list_of_lines(lines)
-        asks = asks_of(len(lines), prefixes, Protection.of(protect), required)
+        asks = [
+            ask._replace(source_language=source_language, target_language=target_language)
+            for ask in asks_of(len(lines), prefixes, Protection.of(protect), required)
+        ]
         return [list(found.translations) for found in translate(self, lines, asks, first_line)]
 
     def translate_document(
-        self, text: str, language: str = "en", protect: Protection | str = "", prefix: str = ""
+        self,
+        text: str,
+        language: str = "",
+        protect: Protection | str = "",
+        prefix: str = "",
+        source_language: str = "",
+        target_language: str = "",
     ) -> Document:
         """Return the translation of a text of many sentences, with its own spaces, line breaks and empty lines.
 
-        `language` is the code of the text's language, such as "de", by which its sentences are found; `protect` as for
-        `translate`; `prefix` begins the translation of the first sentence. A sentence that is longer than the model
-        takes is translated in parts. Raises UserError if the package sentencex is not installed.
+        `language` is the code of the text's language, such as "de", by which its sentences are found; without it, that
+        of `source_language`, else "en". `protect` and languages as for `translate`; `prefix` begins the translation of
+        the first sentence. A sentence that is longer than the model takes is translated in parts. Raises UserError if
+        the package sentencex is not installed.
         """
-        of_sentences = functools.partial(self.translate, protect=protect)
+        language = language or short_code(source_language) or "en"
+        of_sentences = functools.partial(
+            self.translate, protect=protect, source_language=source_language, target_language=target_language
+        )
         return DocumentTranslator(of_sentences, language, self.are_too_long).document(text, prefix)
 
 
@@ -247,7 +286,7 @@ def translate(
     if not pieces:
         return translate_sentences(engine, lines, asks, first_line)
     plain = ["" if number in pieces else line for number, line in enumerate(lines)]
-    of_plain = [NOTHING if number in pieces else ask for number, ask in enumerate(asks)]
+    of_plain = [ask.of_languages() if number in pieces else ask for number, ask in enumerate(asks)]
     results = translate_sentences(engine, plain, of_plain, first_line)
     of_branches = {number: asks[number].of_branches() for number in pieces}
     sentences = [(piece, of_branches[n]) for n, of_line in pieces.items() for piece in of_line if is_sentence(piece)]
@@ -296,6 +335,8 @@ def translate_sentences(
     """
     if not lines:
         return []
+    told = {ask: engine.told(ask) for ask in dict.fromkeys(asks)}
+    asks = [told[ask] for ask in asks]
     if not any(LEFT in line for line in lines):
         plain = {ask: ask.without_marks() for ask in dict.fromkeys(asks)}
         asks = [plain[ask] for ask in asks]
@@ -319,7 +360,7 @@ def translate_sentences(
     texts = [of_line.searched for of_line in hidden]
     asks = [ask.of_source(text) for ask, text in zip(asks, texts, strict=True)]
     found = engine.search(texts, asks, first_line or 1)
-    alignments = alignments_of(engine, hidden, texts, found)
+    alignments = alignments_of(engine, hidden, asks, found)
     results = []
     for number, (line, ask, candidates) in enumerate(zip(hidden, asks, found, strict=True)):
         translations = []
@@ -350,7 +391,7 @@ def check_length(lines: Sequence[str], asks: Sequence[Ask], first_line: int | No
 
 
 def alignments_of(
-    engine: Engine, hidden: Sequence[ProtectedLine], texts: Sequence[str], found: Sequence[Candidates]
+    engine: Engine, hidden: Sequence[ProtectedLine], asks: Sequence[Ask], found: Sequence[Candidates]
 ) -> dict[tuple[int, int], Alignment]:
     """Return the alignment of each translation that needs one, by the number of its line and its rank."""
     waiting = [
@@ -361,8 +402,9 @@ def alignments_of(
     ]
     known = {(n, rank): found[n].alignments[rank] for n, rank in waiting if found[n].alignments}
     unknown = [place for place in waiting if place not in known]
-    pairs = [(texts[number], found[number].translations[rank]) for number, rank in unknown]
-    known |= dict(zip(unknown, engine.align(pairs) if pairs else [], strict=True))
+    if unknown:
+        pairs = [(hidden[number].searched, found[number].translations[rank]) for number, rank in unknown]
+        known |= dict(zip(unknown, engine.align(pairs, [asks[number] for number, _ in unknown]), strict=True))
     if any(not alignment and MARK.search(hidden[number].line) for (number, _), alignment in known.items()):
         warn_of_proportion()
     return known

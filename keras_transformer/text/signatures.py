@@ -15,9 +15,12 @@ from keras_transformer.text.placing import alignment_of
 from keras_transformer.text.road import (
     FORBIDDEN,
     KEEP_LETTERLESS,
+    NOTHING,
     PREFIX,
     REQUIRED,
+    SOURCE_LANGUAGE,
     SPANS,
+    TARGET_LANGUAGE,
     Ask,
     Candidates,
     Engine,
@@ -67,6 +70,10 @@ class SignatureEngine(Engine):
 
         return placeholders_known(pieces_of) if self.tells(TOKENIZE, "pieces") else 0
 
+    def told(self, ask: Ask) -> Ask:
+        """Where a signature takes languages, it checks them."""
+        return ask if TARGET_LANGUAGE in self.defaults(CANDIDATES) else super().told(ask)
+
     @property
     def keeps_letterless(self) -> bool:
         return bool(self.options.get(KEEP_LETTERLESS, self.defaults(CANDIDATES).get(KEEP_LETTERLESS, 1)))
@@ -86,7 +93,8 @@ class SignatureEngine(Engine):
         return engine
 
     def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
-        if not (self.options or any(ask.names for ask in asks)) or not self.tells(CANDIDATES, "translations"):
+        is_plain = not self.options and not any(ask.names or ask.of_languages() != NOTHING for ask in asks)
+        if is_plain or not self.tells(CANDIDATES, "translations"):
             found = best_in(self.call(BEST, {"text": lines}))
         else:
             found = candidates_in(lines, self.call(CANDIDATES, self.asked(lines, asks)))
@@ -100,6 +108,8 @@ class SignatureEngine(Engine):
         columns = {
             PREFIX: [ask.prefix for ask in asks],
             REQUIRED: ["\n".join(ask.required) for ask in asks],
+            SOURCE_LANGUAGE: [ask.source_language for ask in asks],
+            TARGET_LANGUAGE: [ask.target_language for ask in asks],
             FORBIDDEN: ["\n".join(term.source for term in ask.protection.forbidden.terms) for ask in asks],
         }
         options = {"n_best": 1, **self.options}

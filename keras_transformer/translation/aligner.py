@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_transformer.ground.tokens import EOS
 from keras_transformer.pieces.batching import batches_by_length
+from keras_transformer.pieces.language_marks import NO_MARKS, Marks
 from keras_transformer.pieces.normalization import SPACE
 from keras_transformer.pieces.sources import padded
 from keras_transformer.pieces.tokenizer import Tokenizer
@@ -62,35 +63,47 @@ class Aligner:
 
         return TracedAgain([self._transformer], trace)
 
-    def align_lines(self, pairs: Sequence[tuple[str, Translation]]) -> list[list[tuple[int, int]]]:
+    def align_lines(
+        self, pairs: Sequence[tuple[str, Translation]], marks: Sequence[Marks] = ()
+    ) -> list[list[tuple[int, int]]]:
         """Return the alignment of each source line and a translation that was found for it, as `align` does."""
         encoded = self._tokenizer.encode_batch(line for line, _ in pairs)
-        sources = [[*ids[: self._most - 1], EOS] for ids in encoded]
-        return self.align(sources, [translation.ids for _, translation in pairs])
+        of_lines = marks or [NO_MARKS] * len(pairs)
+        sources = [
+            [*first, *ids[: self._most - 1 - len(first) - len(last)], EOS, *last]
+            for ids, (first, last, _) in zip(encoded, of_lines, strict=True)
+        ]
+        return self.align(sources, [translation.ids for _, translation in pairs], of_lines)
 
-    def align(self, sources: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:
+    def align(
+        self, sources: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]], marks: Sequence[Marks] = ()
+    ) -> list[list[tuple[int, int]]]:
         """Return pairs of word numbers, of the source and of the output, for each sentence; [] without attention.
 
-        Both sides are token ids, EOS last.
+        Both sides are token ids, EOS last, with the marks of their languages, which are of no word.
         """
+        marks = marks or [NO_MARKS] * len(sources)
         alignments: list[list[tuple[int, int]]] = [[] for _ in sources]
         if not self._layer:
             return alignments
         lengths = {
             number: max(len(source), len(output))
-            for number, (source, output) in enumerate(zip(sources, outputs, strict=True))
-            if len(source) > 1 and len(output) > 1
+            for number, (source, output, (first, last, opening)) in enumerate(zip(sources, outputs, marks, strict=True))
+            if len(source) > 1 + len(first) + len(last) and len(output) > 1 + len(opening)
         }
         for batch in batches_by_length(lengths, max(1, TOKENS_AT_ONCE // max(lengths.values(), default=1))):
             source_ids, output_ids = (padded([list(side[number]) for number in batch]) for side in (sources, outputs))
             attention = self._attention(source_ids, output_ids).numpy()
             for row, number in enumerate(batch):
-                alignments[number] = self._of_sentence(attention[row], sources[number], outputs[number])
+                (first, last, opening), source, output = marks[number], sources[number], outputs[number]
+                words = slice(len(first), len(source) - len(last)), slice(len(opening), len(output))
+                of_words = attention[row, words[1], words[0]]
+                alignments[number] = self._of_sentence(of_words, source[words[0]], output[words[1]])
         return alignments
 
     def _of_sentence(self, attention, source: Sequence[int], output: Sequence[int]) -> list[tuple[int, int]]:
         of_source, of_output = self._membership(source), self._membership(output)  # (S, V), (T, W)
-        weights = of_output.T @ attention[: len(output), : len(source)] @ of_source
+        weights = of_output.T @ attention @ of_source
         return [(int(best), word) for word, best in enumerate(weights.argmax(axis=1))]
 
     def _membership(self, ids: Sequence[int]):

@@ -16,7 +16,7 @@ from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.search import search_with_phrases
 from keras_transformer.search.short_vocabulary import ShortlistTable
 from keras_transformer.shortlist.shortlist import Shortlist
-from keras_transformer.text.constraints import NO_CONSTRAINTS, Constraints, rules_of
+from keras_transformer.text.constraints import Constraints, rule_of_openings, rules_of
 
 
 class SearchHow(NamedTuple):
@@ -25,11 +25,13 @@ class SearchHow(NamedTuple):
     decoder: Any
     plan: SearchPlan
     placeholders: Sequence[int]  # ids of pieces
+    has_openings: bool = False  # whether outputs begin with the piece of a language
 
 
 Shapes = dict[str, tuple[int | None, ...]]
 # The rules that lines ask for, and their arrays: of a beginning and sequences, and of phrases
 BEGINNING: Shapes = {"prefixes": (None, None), "endings": (None, None, None), "forbidden": (None, None, None)}
+OPENINGS: Shapes = {"openings": (None,)}  # of every line, if the model has them
 PHRASES: Shapes = {"required": (None, None, None, None), "word_edges": (2, None)}
 
 
@@ -41,6 +43,7 @@ class CompiledSearch:
 
     def __init__(self, how: SearchHow, word_edges: Callable[[], np.ndarray]):
         self._word_edges = word_edges
+        openings = OPENINGS if how.has_openings else {}
 
         def compiled(shapes: Shapes) -> Callable:
             # A partial and not a lambda: TensorFlow counts the tracings of all functions that share their code, and
@@ -51,15 +54,17 @@ class CompiledSearch:
             specs = tf.TensorSpec((None, None), tf.int32), arrays
             return tf.function(functools.partial(search_results, how), input_signature=specs, autograph=False)
 
-        self._search, self._search_from, self._search_with = map(compiled, ({}, BEGINNING, BEGINNING | PHRASES))
+        self._search, self._search_from, self._search_with = map(
+            compiled, (openings, openings | BEGINNING, openings | BEGINNING | PHRASES)
+        )
 
     def __call__(self, ids: np.ndarray, asked: Sequence[Constraints]) -> tuple:
         """Return the leaves of WithPhrases of a batch: ids int32 (B, S), and what each line asks."""
-        if all(line == NO_CONSTRAINTS for line in asked):
-            return self._search(ids, {})
+        if all(line.is_free for line in asked):
+            return self._search(ids, rule_of_openings(asked))
         arrays = rules_of(asked)
         if not any(line.phrases for line in asked):
-            return self._search_from(ids, {name: arrays[name] for name in BEGINNING})
+            return self._search_from(ids, {name: of for name, of in arrays.items() if name not in PHRASES})
         return self._search_with(ids, arrays | {"word_edges": self._word_edges()})
 
 

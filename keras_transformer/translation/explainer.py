@@ -13,6 +13,7 @@ from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import PAD
 from keras_transformer.pieces.batching import list_of_lines
 from keras_transformer.pieces.hypotheses import different_outputs, tokens_of
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages, MarkReader
 from keras_transformer.pieces.prefixes import PrefixReader, rules_of_prefixes
 from keras_transformer.pieces.sources import check_vocabulary, encoded_lines
 from keras_transformer.pieces.tokenizer import Tokenizer
@@ -83,6 +84,7 @@ class Explainer:
         options: SearchOptions | None = None,
         precision: str | None = "float32",
         shortlist: Shortlist | None = None,
+        languages: Languages = NO_LANGUAGES,
     ):
         config = config_of(transformer)
         check_vocabulary(config, tokenizer)
@@ -93,7 +95,7 @@ class Explainer:
         self._shortlist = table_for(self.options, shortlist, tokenizer)
         self._transformer = in_precision(transformer, precision)
         self._decoder, self._forced = incremental_decoder(self._transformer), ForcedDecoder(self._transformer)
-        self._pieces = tokenizer.pieces()
+        self._pieces, self._mark_reader = tokenizer.pieces(), MarkReader(languages, tokenizer)
         self.most_tokens = min(EXPLAINED_TOKENS, config.position_limit or EXPLAINED_TOKENS)
 
     @classmethod
@@ -104,18 +106,22 @@ class Explainer:
         """
         pair = load_run(run_folder)
         folder = RunFolder(run_folder)
-        options = folder.inference().options() if options is None else options
-        return cls(*pair, options, shortlist=shortlist_of(folder, options))
+        inference = folder.inference()
+        options = inference.options() if options is None else options
+        return cls(*pair, options, shortlist=shortlist_of(folder, options), languages=inference.languages)
 
-    def explain(self, sentence: str, prefix: str = "") -> Explanation:
-        """Translate a sentence and return how; `prefix` is how the translation must begin.
+    def explain(
+        self, sentence: str, prefix: str = "", source_language: str = "", target_language: str = ""
+    ) -> Explanation:
+        """Translate a sentence and return how; `prefix` is how the translation must begin, languages are codes.
 
-        Raises ConfigError if the sentence is blank or `quantize` has replaced weights of the model, UserError if the
-        model's probabilities are NaN, and InputError if the prefix is longer than a translation may be.
+        Raises ConfigError if the sentence is blank, the model lacks a language or `quantize` has replaced weights of
+        it, UserError if its probabilities are NaN, and InputError if the prefix is longer than a translation may be.
         """
         config_of(self._transformer)
         [sentence], [prefix] = list_of_lines([sentence], "Sentence"), list_of_lines([prefix], "Prefix")
-        [ids] = encoded_lines(self.tokenizer, [sentence], self.most_tokens)
+        marks = self._mark_reader.marks(*self._mark_reader.languages.chosen(source_language, target_language))
+        [ids] = encoded_lines(self.tokenizer, [sentence], self.most_tokens, marks=[marks])
         if not ids:
             raise ConfigError("The sentence is blank: give one with words.")
         limit = min(self.options.max_length or self.most_tokens, self.most_tokens)
@@ -123,6 +129,8 @@ class Explainer:
         if prefix:
             of_prefix = rules_of_prefixes([PrefixReader(self.tokenizer).read(prefix, self.most_tokens)])
             rules |= {name: ops.convert_to_tensor(rule, dtype="int32") for name, rule in of_prefix.items()}
+        if marks.opening:
+            rules["openings"] = ops.convert_to_tensor(marks.opening, dtype="int32")
         source_ids = ops.convert_to_tensor([ids], dtype="int32")
         rules |= rule_of_placeholders(placeholders_in(self._pieces), source_ids)
         plan = SearchPlan(self.options, Rules.of(rules), self._shortlist)
@@ -138,10 +146,10 @@ class Explainer:
             source=sentence,
             options=dataclasses.asdict(self.options) | {"target_prefix": prefix},
             source_pieces=self._pieces_of(ids),
-            truncated=len(self.tokenizer.encode(sentence)) >= self.most_tokens,
+            truncated=len(self.tokenizer.encode(sentence)) >= self.most_tokens - self._mark_reader.most_in_source,
             translations=[
                 self._translation(*row)
-                for row in zip(hypotheses, scores, np.array(forced.log_probs), is_cut, strict=True)
+                for row in zip(hypotheses, scores, without_price(forced, len(marks.opening)), is_cut, strict=True)
             ],
             attention=self._attention(forced, int(np.count_nonzero(hypotheses[0] != PAD))),
             beam=self._beam(continuations),
@@ -181,3 +189,10 @@ class Explainer:
 
     def _pieces_of(self, ids: Iterable[int]) -> list[str]:
         return [self._pieces[number] for number in ids]
+
+
+def without_price(forced: Forced, opening: int) -> np.ndarray:
+    """Return the log-probabilities of outputs, (N, T), whose first tokens, as many as `opening`, have none."""
+    log_probs = np.array(forced.log_probs)
+    log_probs[:, :opening] = 0.0
+    return log_probs

@@ -10,6 +10,7 @@ from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.ground.tokens import EOS
 from keras_transformer.model import Transformer
 from keras_transformer.pieces.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages, MarkReader
 from keras_transformer.pieces.sources import (
     check_backend,
     check_batch_size,
@@ -58,7 +59,8 @@ class Scorer:
         scorer.score(["two hundred"], ["zweihundert"])[0].log_probability
 
     Args and errors: those of Translator. `length_penalty` is alpha of `beam_search`, `coverage_penalty` is beta, and
-    `length_normalization` is that of SearchOptions. A source is truncated as by Translator.
+    `length_normalization` is that of SearchOptions. A source is truncated as by Translator. The piece of a language
+    with which a target begins has the log-probability 0.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Scorer:
         coverage_penalty: float = SearchOptions.coverage_penalty,
         precision: str | None = "float32",
         length_normalization: str = SearchOptions.length_normalization,
+        languages: Languages = NO_LANGUAGES,
     ):
         self.options = SearchOptions(  # raises ConfigError
             length_penalty=length_penalty, coverage_penalty=coverage_penalty, length_normalization=length_normalization
@@ -82,6 +85,7 @@ class Scorer:
         check_batch_size(batch_size)
         self.tokenizer = tokenizer
         self.batch_size, self.max_source_tokens = batch_size, longest_source(config, max_source_tokens)
+        self._mark_reader = MarkReader(languages, tokenizer)
         self._longest_target = config.position_limit or LONGEST_TARGET
         self._most_tokens = max(1, MOST_LOGITS // config.vocab_size)
         self._pieces = tokenizer.pieces()
@@ -104,22 +108,28 @@ class Scorer:
 
         Raises UserError if a file is missing or damaged, as before training has finished.
         """
-        pair, search = load_run(run_folder), RunFolder(run_folder).inference().search
-        return cls(*pair, **{name: search[name] for name in OF_SCORES if name in search} | kwargs)
+        pair, inference = load_run(run_folder), RunFolder(run_folder).inference()
+        of_run = {name: inference.search[name] for name in OF_SCORES if name in inference.search}
+        return cls(*pair, **of_run | {"languages": inference.languages} | kwargs)
 
-    def score(self, sources: Iterable[str], targets: Iterable[str]) -> list[ScoredPair]:
+    def score(
+        self, sources: Iterable[str], targets: Iterable[str], source_language: str = "", target_language: str = ""
+    ) -> list[ScoredPair]:
         """Return what the model makes of each pair. A pair whose source is blank has the score 0 and no pieces.
 
-        Raises ConfigError if there is not one target per source, and InputError if a target has more tokens than
-        LONGEST_TARGET, or than the model has learned positions.
+        `source_language` and `target_language` are codes such as "de", for a model that knows several.
+        Raises ConfigError if there is not one target per source, or the model lacks a language, and InputError if a
+        target has more tokens than LONGEST_TARGET, or than the model has learned positions.
         """
         sources, targets = list_of_lines(sources, "Source"), list_of_lines(targets, "Target")
         if len(sources) != len(targets):
             raise ConfigError(
                 f"There are {len(sources)} sources and {len(targets)} targets: give one target per source."
             )
-        source_ids = list(encoded_lines(self.tokenizer, sources, self.max_source_tokens))
-        target_ids = [[*ids, EOS] for ids in self.tokenizer.encode_target_batch(targets)]
+        marks = self._mark_reader.marks(*self._mark_reader.languages.chosen(source_language, target_language))
+        of_each = [marks] * len(sources)
+        source_ids = list(encoded_lines(self.tokenizer, sources, self.max_source_tokens, marks=of_each))
+        target_ids = [[*marks.opening, *ids, EOS] for ids in self.tokenizer.encode_target_batch(targets)]
         for number, ids in enumerate(target_ids, 1):
             if len(ids) > self._longest_target:
                 raise InputError(
@@ -136,6 +146,7 @@ class Scorer:
                 sources, targets = (padded([ids[index] for index in some]) for ids in (source_ids, target_ids))
                 values = (of_pairs.numpy() for of_pairs in self._forced(sources, targets))
                 for index, log_probs, coverage in zip(some, *values, strict=True):
+                    log_probs[: len(marks.opening)] = 0.0
                     results[index] = self._scored(target_ids[index], log_probs, float(coverage))
 
         map_batches(score_batch, lengths, self.batch_size)

@@ -12,6 +12,7 @@ from keras_transformer.models.presets import folder_of, save_with_tokenizer
 from keras_transformer.parsing.balanced import TreeDecoder
 from keras_transformer.pieces.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.pieces.hypotheses import translations_in
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages, MarkReader, Marks
 from keras_transformer.pieces.sources import (
     are_longer,
     check_backend,
@@ -71,6 +72,7 @@ class Translator(Engine):
         trained_tokens: tokens of the longest source sentence of the training text, EOS included. Longer lines are
             counted in `longer_than_trained`. None: not known.
         shortlist: of the run, for options whose `shortlist` is "on".
+        languages: which the model reads and writes, and how it is told them. `load` takes those of the run.
         trees_only: search only for outputs that are trees over the words; for a run that was trained on a treebank.
         calibration: from a score to the `confidence` of a Translation; None: it has none. `load` takes that of the run.
 
@@ -93,6 +95,7 @@ class Translator(Engine):
         trained_tokens: int | None = None,
         calibration: Calibration | None = None,
         shortlist: Shortlist | None = None,
+        languages: Languages = NO_LANGUAGES,
     ):
         check_backend(type(self).__name__)
         check_options(options)
@@ -116,9 +119,10 @@ class Translator(Engine):
             decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
         ids = placeholders_in(tokenizer.pieces())
         self.placeholders, self.aligns = len(ids), self._aligner.aligns
+        self.languages, self._mark_reader = languages, MarkReader(languages, tokenizer)
         plan = SearchPlan(options, shortlist=table_for(options, shortlist, tokenizer))
         self._reader = ConstraintReader(tokenizer, self._longest_output, self._longest_output)
-        how = SearchHow(decoder, plan, ids)
+        how = SearchHow(decoder, plan, ids, bool(languages.target_first))
         self._search = TracedAgain(searched, lambda: CompiledSearch(how, lambda: self._reader.phrases.word_edges))
 
     @classmethod
@@ -144,6 +148,7 @@ class Translator(Engine):
             "trained_tokens": min(longest) if len(longest) == len(folders) else None,
             "calibration": calibration_of(RunFolder(folders[0])) if len(folders) == 1 else None,
             "shortlist": shortlist_of(RunFolder(folders[0]), options),
+            "languages": inferences[0].languages,
         }
         translator = cls(models, tokenizer, options, **of_run | kwargs)
         translator._inference = inferences[0]
@@ -173,7 +178,9 @@ class Translator(Engine):
         if len(self._models) > 1:
             raise ConfigError(f"A preset holds one model, and this ensemble has {len(self._models)}: save one of them.")
         search = {name: getattr(self.options, name) for name in RUN_OPTIONS}
-        inference = self._inference._replace(search=search, longest_source=self.trained_tokens)
+        inference = self._inference._replace(
+            search=search, longest_source=self.trained_tokens, languages=self.languages
+        )
         save_with_tokenizer(self._models[0], self.tokenizer, folder, check_lines, inference, dtype)
         saved = RunFolder(folder)
         if self.shortlist is not None:
@@ -187,11 +194,16 @@ class Translator(Engine):
 
     def are_too_long(self, lines: list[str]) -> list[bool]:
         """Return of each line whether it has more tokens than the model takes, or than it was trained on."""
-        return are_longer(self.tokenizer, lines, min(self.max_source_tokens, self.trained_tokens or LONGEST_SOURCE))
+        longest = min(self.max_source_tokens, self.trained_tokens or LONGEST_SOURCE)
+        return are_longer(self.tokenizer, lines, longest - self._mark_reader.most_in_source)
 
     def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
-        constraints = self._reader.read(asks, first_line)
-        encoded = list(encoded_lines(self.tokenizer, lines, self.max_source_tokens, first_line))
+        marks = self._marks(asks)
+        constraints = [
+            line._replace(opening=of_line.opening)
+            for line, of_line in zip(self._reader.read(asks, first_line), marks, strict=True)
+        ]
+        encoded = list(encoded_lines(self.tokenizer, lines, self.max_source_tokens, first_line, marks=marks))
         if self.trained_tokens is not None:
             self.longer_than_trained += sum(len(ids) > self.trained_tokens for ids in encoded)
         results = search_under(constraints, asks, encoded, self._search_ids, self.tokenizer.decode)
@@ -202,8 +214,11 @@ class Translator(Engine):
             )
         return list(map(Candidates, results))
 
-    def align(self, pairs: Sequence[tuple[str, Translation]]) -> Sequence[Alignment]:
-        return self._aligner.align_lines(pairs)
+    def _marks(self, asks: Sequence[Ask]) -> list[Marks]:
+        return [self._mark_reader.marks(ask.source_language, ask.target_language) for ask in asks]
+
+    def align(self, pairs: Sequence[tuple[str, Translation]], asks: Sequence[Ask]) -> Sequence[Alignment]:
+        return self._aligner.align_lines(pairs, self._marks(asks))
 
     def _search_ids(self, sources: list[list[int]], asked: list[Constraints]) -> list[list[Translation]]:
         results = [[] if ids else [Translation("", 0.0, confidence=self._confidence(0.0, 0))] for ids in sources]

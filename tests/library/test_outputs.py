@@ -27,7 +27,7 @@ class Parser:
         self.options, self.settings = options, settings
         return self
 
-    def translate_n_best(self, lines, first_line, prefixes, protection, required):
+    def translate_n_best(self, lines, first_line, prefixes, protection, required, **languages):
         self.lines = lines
         outputs = [Translation(FLAT, -0.5), Translation("XX", -1.5)][: self.options.n_best]
         return [outputs if line else [Translation("", 0.0)] for line in lines]

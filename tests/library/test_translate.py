@@ -40,9 +40,9 @@ class Shouter(Engine):
         self.run, self.options, self.settings = run, options, settings
         return self
 
-    def translate_n_best(self, lines, first_line, prefixes, protection, required):
+    def translate_n_best(self, lines, first_line, prefixes, protection, required, **languages):
         self.first_lines.append(first_line)
-        self.prefixes, self.protection, self.required = prefixes, protection, required
+        self.prefixes, self.protection, self.required, self.languages = prefixes, protection, required, languages
         ranks = range(self.options.n_best)
         return [[Translation(line.upper() + "!" * n, -0.25 - n, (), self.is_cut) for n in ranks] for line in lines]
 
@@ -235,7 +235,7 @@ class Echo:
     load = classmethod(lambda cls, *arguments, **settings: cls())
     longer_than_trained = 0
 
-    def translate_n_best(self, lines, first_line, prefixes, protection, required):
+    def translate_n_best(self, lines, first_line, prefixes, protection, required, **languages):
         return [[types.SimpleNamespace(text=line, score=0.0, is_cut=None, is_forced=False)] for line in lines]
 
 

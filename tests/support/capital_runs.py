@@ -17,7 +17,7 @@ class Capitals:
         self.options, self.seen, self.batches = options, [], []
         return self
 
-    def translate(self, lines, first_line=1, prefixes=None, protect=""):
+    def translate(self, lines, first_line=1, prefixes=None, protect="", **languages):
         self.batches.append(lines)
         if self.fails_at in lines:
             raise KeyboardInterrupt
@@ -25,7 +25,7 @@ class Capitals:
         begins = prefixes or [""] * len(lines)
         return [Translation(begin + capitals(line), -0.25) for begin, line in zip(begins, lines, strict=True)]
 
-    def translate_n_best(self, lines, first_line, prefixes, protection=(), required=None):
+    def translate_n_best(self, lines, first_line, prefixes, protection=(), required=None, **languages):
         return [[each] for each in self.translate(lines)]
 
     def are_too_long(self, lines):

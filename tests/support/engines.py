@@ -19,7 +19,7 @@ class Writer(Engine):
         self.asked.extend(lines)
         return [Candidates([Translation(self.write(line), -1.0)]) for line in lines]
 
-    def align(self, pairs):
+    def align(self, pairs, asks):
         return [self.alignment(line) if self.alignment else [] for line, _ in pairs]
 
     def are_too_long(self, lines):
