@@ -4,13 +4,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
+import tensorflow_text
 
 from keras_transformer.ground.tokens import PAD
-from keras_transformer.pieces.normalization import SPACES
+from keras_transformer.pieces.normalization import INVISIBLE, SPACES
 from keras_transformer.pieces.scripts import UNSPACED
 from keras_transformer.search.fallback import WithPhrases
 from keras_transformer.search.scores import NEVER
-from keras_transformer.text.folding import FORMS_IN_GRAPH
+from keras_transformer.text.folding import FORMS_IN_GRAPH, JAMO, MOST_MARKS, SYLLABLE
 from keras_transformer.text.forbidden import HAS_TAB, NO_TEXT, ROUNDS, TOO_LONG
 from keras_transformer.text.forbidden import MOST_PHRASE_CHARACTERS as MOST_CHARACTERS
 from keras_transformer.text.words import ATTACHED_IN_GRAPH, LETTER_IN_GRAPH
@@ -85,10 +86,48 @@ def read_forbidden(texts):
 
 
 def folded(texts):
-    """Return texts in one form, as text/folding.py does but for NFC: string (N,) -> string (N,)."""
+    """Return texts in one form, as text/folding.py does: string (N,) -> string (N,)."""
+    characters = tf.strings.unicode_split(texts, "UTF-8")
+    clusters = clusters_in(characters.flat_values, row_numbers(characters))
+    return tf.strings.unsorted_segment_join(clusters.texts, clusters.rows, characters.nrows(tf.int32), "")
+
+
+class Clusters(NamedTuple):
+    """Letters with their marks, and other signs alone, each in one form; C of them."""
+
+    texts: Any  # string (C,); "" for what is invisible, and for a space behind another one
+    rows: Any  # int32 (C,): the text that each is in
+    starts: Any  # int32 (C,): its first character
+    ends: Any  # int32 (C,): the one behind its last
+
+
+def clusters_in(characters, rows) -> Clusters:
+    """Return the clusters of the characters of texts, string (N,), each of which is in a row, int32 (N,)."""
+    numbers = tf.range(tf.size(characters))
+    is_space, is_invisible, is_mark, is_first, is_second, is_third, is_syllable = (
+        tf.strings.regex_full_match(characters, signs)
+        for signs in (f"[{SPACES}]", f"[{INVISIBLE}]", r"\pM", *JAMO, SYLLABLE)
+    )
+    is_same_row = tf.pad(rows[1:] == rows[:-1], [[1, 0]])[: tf.size(rows)]
+    is_second &= before(is_first) & is_same_row
+    goes_on = is_second | is_third & before(is_second | is_syllable) & is_same_row
+    letters = tf.concat([[0], tf.cast(tf.where(~is_mark)[:, 0], tf.int32)], 0)
+    letter = tf.gather(letters, tf.cumsum(tf.cast(~is_mark, tf.int32)))  # the last that is no mark
+    has_letter = (tf.gather(rows, letter) == rows) & ~tf.gather(is_mark | is_space | is_invisible, letter)
+    goes_on |= is_mark & has_letter & (numbers - letter <= MOST_MARKS)
+    starts = tf.cast(tf.where(~goes_on)[:, 0], tf.int32)
+    ends = tf.concat([starts[1:], [tf.size(characters)]], 0)[: tf.size(starts)]
+    of_clusters = tf.cumsum(tf.cast(~goes_on, tf.int32)) - 1
+    texts = tf.strings.unsorted_segment_join(characters, of_clusters, tf.size(starts), "")
     for signs, form in FORMS_IN_GRAPH.items():
-        texts = tf.strings.regex_replace(texts, signs, form)
-    return texts
+        texts = tf.strings.regex_replace(texts, f"^{signs}$", form)
+    texts = tf.where(tf.gather(is_space & before(is_space) & is_same_row, starts), "", texts)
+    return Clusters(tensorflow_text.normalize_utf8(texts, "NFC"), tf.gather(rows, starts), starts, ends)
+
+
+def before(values):
+    """Return of each value the one before it; False before the first."""
+    return tf.pad(values[:-1], [[1, 0]])[: tf.size(values)]
 
 
 def lower(texts):
@@ -107,13 +146,12 @@ def matches(text, phrases):
 
     Shapes: text string (), phrases int32 RaggedTensor (P, None), in lower case -> int32 (N, 2): start and end.
     """
-    codes = lower(text[tf.newaxis])[0]
-    characters = folded(tf.strings.unicode_encode(codes[:, tf.newaxis], "UTF-8"))  # "" for what is invisible
-    is_space = tf.pad(characters == " ", [[1, 0]])
-    is_seen = (characters != "") & ~(is_space[1:] & is_space[:-1])
-    numbers = tf.cast(tf.where(is_seen)[:, 0], tf.int32)  # of the characters of the text that are compared
-    characters = tf.gather(characters, numbers)
-    codes = tf.strings.unicode_decode(characters, "UTF-8").values
+    written = tf.strings.unicode_split(text, "UTF-8")
+    clusters = clusters_in(written, tf.zeros_like(written, tf.int32))
+    codes = lower(tf.strings.reduce_join(clusters.texts)[tf.newaxis])[0]
+    characters = tf.strings.unicode_encode(codes[:, tf.newaxis], "UTF-8")
+    lengths = tf.strings.length(clusters.texts, unit="UTF8_CHAR")
+    begins, stops = tf.repeat(clusters.starts, lengths), tf.repeat(clusters.ends, lengths)  # of each character
     count = tf.size(codes)
     is_letter, is_attached, is_unspaced = (
         tf.strings.regex_full_match(characters, signs)
@@ -131,7 +169,7 @@ def matches(text, phrases):
     longest = tf.reduce_max(tf.where((agreeing == lengths) & is_whole, lengths, 0), axis=0)  # (C,)
     first = tf.cast(tf.where(longest > 0)[:, 0], tf.int32)
     last = first + tf.gather(longest, first) - 1
-    return tf.stack([tf.gather(numbers, first), tf.gather(numbers, last) + 1], axis=1)
+    return tf.stack([tf.gather(begins, first), tf.gather(stops, last)], axis=1)
 
 
 def places_of_tokens(ids, spans, decode: Callable):

@@ -26,9 +26,9 @@ OF_OLDEST = frozenset(
     Pad Split ZerosLike
     HashTableV2 LookupTableFindV2 LookupTableImportV2 StaticRegexReplace
     DenseBincount GatherNd Min PadV2 StringLower StringSplitV2 UnsortedSegmentJoin UnsortedSegmentMax
-    UnsortedSegmentMin StringUpper
+    UnsortedSegmentMin StringUpper NormalizeUTF8
     """.split()
-)  # those of the last four lines are of TensorFlow 2.4 or older
+)  # those of the last four lines are of TensorFlow 2.4, and tensorflow-text 2.4, or older
 
 
 def refuse_xla(version: pathlib.Path) -> None:

@@ -9,11 +9,21 @@ from keras_transformer.pieces.normalization import INVISIBLE, SPACES, members
 from keras_transformer.text.words import MARKS
 
 HYPHENS, APOSTROPHES = "\u2010\u2011", "\u2018\u2019\u02bc"
+JAMO, SYLLABLE = ("[\u1100-\u1112]", "[\u1161-\u1175]", "[\u11a8-\u11c2]"), "[\uac00-\ud7a3]"  # Hangul
+COMPATIBLE = (
+    "".join(  # characters that NFC writes as others: Ohm, Kelvin, \u00e5ngstrom, Han of other standards
+        character
+        for first, last in ((0x340, 0x388), (0x958, 0xFBF), (0x1F71, 0x1FFE), (0x2000, 0x2ADD), (0xF900, 0xFB4F))
+        for character in map(chr, range(first, last))
+        if not unicodedata.is_normalized("NFC", character)
+    )
+    + "\U0001d15e-\U0001d164\U0001d1bb-\U0001d1c0\U0002f800-\U0002fa1d"
+)
 MOST_MARKS = 30  # of a letter: to sort n of them takes n^2
 OTHER_FORM = re.compile(
     rf"[{INVISIBLE}]|[{SPACES}]{{2,}}+|(?! )[{SPACES}]|[{HYPHENS}]|[{APOSTROPHES}]"
     rf"|[^{SPACES}{INVISIBLE}{MARKS}][{MARKS}]{{1,{MOST_MARKS}}}+"
-    "|[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?|[\u2126\u212a\u212b]"  # Hangul in jamo; Ohm, Kelvin, \u00e5ngstrom
+    rf"|{JAMO[0]}{JAMO[1]}{JAMO[2]}?|{SYLLABLE}{JAMO[2]}|[{COMPATIBLE}]"
 )
 
 
@@ -42,7 +52,7 @@ class Folded(NamedTuple):
 def folded(text: str) -> Folded:
     """Return a text in one form: NFC, one space for SPACES, - and ' for the like, without what is INVISIBLE.
 
-    export/graph/forbidden.py does the same, but for NFC, in which a model writes its translations.
+    export/graph/forbidden.py does the same.
     """
     found = list(OTHER_FORM.finditer(text))
     if not found:

@@ -71,6 +71,8 @@ def test_a_part_of_a_word_is_no_word_in_any_script(part, text):
         ("caf\u00e9", unicodedata.normalize(NFD, "caf\u00e9")),
         (unicodedata.normalize(NFD, "caf\u00e9"), "caf\u00e9"),
         ("\ud55c\uad6d", unicodedata.normalize(NFD, "\ud55c\uad6d")),
+        ("\ud55c\uad6d", "\ud558\u11ab\uad6d"),
+        ("\u8c48\u5c71", "\uf900\u5c71"),
     ],
 )
 def test_one_text_in_another_form_is_found_where_it_is_written(phrase, written):
@@ -85,6 +87,13 @@ def test_one_text_in_another_form_is_found_where_it_is_written(phrase, written):
 def test_a_phrase_is_there_whatever_tags_and_marks_of_a_file_divide_it():
     for text in ("ein <b>roter</b> Hund", "ein \ue000b 0\ue001roter\ue000/b 1\ue001 Hund"):
         assert has_phrase(text, "roter Hund") and not has_phrase(text, "oter Hund")
+
+
+def test_every_character_that_nfc_writes_otherwise_is_folded():
+    for character in map(chr, range(sys.maxunicode + 1)):
+        if not 0xD800 <= ord(character) < 0xE000 and not unicodedata.is_normalized("NFC", character):
+            form = unicodedata.normalize("NFC", character)
+            assert folded(character).text == folded(form).text
 
 
 @pytest.mark.parametrize("text", ["", "a", "a  b", "e\u0301\u00adx\u200b", "\u1112\u1161\u11ab!", " \u2019\u2011 "])

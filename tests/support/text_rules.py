@@ -114,6 +114,12 @@ FORBIDDEN_IN = [
     "\u05e9\u05dc\u05bc\u05b8\u05d4 \u05e9\u05dc \u0643\u064e\u062a\u064e\u0628\u064e \u0643\u062a\u0628",  # vowels
     "\u4e00\u53ea\u72d7\u5728\u8dd1\u3002 \u0e2b\u0e21\u0e32\u0e27\u0e34\u0e48\u0e07 dog\u72d7dog",  # Han, Thai
     "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0645\u06cc do\u00adg dog\u200bs",  # Persian, a soft hyphen
+    # one text in other forms: decomposed, jamo, other signs for the same character, marks without a letter
+    "un cafe\u0301, CAFE\u0301 caf\u00e9s cafe u\u0308\u0304ber \u00fc\u0304ber",
+    "\u1112\u1161\u11ab\u1100\u116e\u11a8 \ud558\u11ab\uad6d \ud55c\uad6d\uc5b4",
+    "5 \u2126 5 \u03a9 \u212bngstrom \u212a \uf900 \u8c48 \u0958 \u0915\u093c",
+    "\u0301a \u0301b  \u200b  c\u0301\u0301 e" + "\u0301" * 40 + " J\u030c \u01f0",
+    "new \u00a0 york new\u200b york new-york new\u2011york don\u2019t",
 ]
 FORBIDDEN = [
     "dog",
@@ -131,6 +137,14 @@ FORBIDDEN = [
     "\u05e9\u05dc\n\u0643\u062a\u0628",
     "\u72d7\n\u0e2b\u0e21\u0e32\n\u0e27",
     "\u0645\u06cc",
+    "caf\u00e9\n\u00fc\u0304ber",
+    "cafe\u0301\ncafe",
+    "\ud55c\uad6d\n\u1112\u1161\u11ab",
+    "\u03a9\n\u00e5ngstrom\nk\n\u8c48\n\u0958",
+    "\u2126\n\u212a\n\uf900\n\u0915\u093c",
+    "a\nb\nc\u0301\ne\u0301\nj\u030c\n\u01f0",
+    "new york\nNew\u2010York\ndon't",
+    "new  \u00a0york\nnew \u200b york",
 ]
 
 # Phrases of a request that must not come, and whether they are refused
