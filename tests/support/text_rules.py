@@ -47,6 +47,57 @@ HAS_PHRASE = [
     ("in New\u00a0York", "New York", True),
 ]
 
+# A phrase, a text, and whether the phrase is there: whoever asks gets this answer. CAPITALS: if these do not count
+CAPITALS = "capitals"
+IS_THERE = [
+    ("dog", "a dog runs", True),
+    ("dog", "a dog.", True),
+    ("dog", "(dog)", True),
+    ("dog", "a dogs run", False),
+    ("dog", "hotdog", False),
+    ("dog", "a Dog runs", CAPITALS),
+    ("Dog", "See a dog", CAPITALS),
+    ("dog", "dog_s", False),
+    ("dog", "dog2", False),
+    ("dog", "2 dog-2", True),
+    ("dog", "dog's", True),
+    ("don't", "we don\u2019t go", True),
+    ("don\u2019t", "we don't go", True),
+    ("Wi-Fi", "my Wi\u2011Fi", True),
+    ("Wi-Fi", "my Wi\u2013Fi", False),  # a dash is no hyphen
+    ("Wi", "my Wi-Fi", True),
+    ("New York", "in New\u00a0York", True),
+    ("New York", "in New  York", True),
+    ("New York", "in New-York", False),
+    ("New York", "in NewYork", False),
+    ("New York", "in New Yorker", False),
+    ("Firefox", "a Fire\u200bfox", True),
+    ("Donaudampf", "die Donau\u00addampf", True),
+    ("caf\u00e9", "un cafe\u0301", True),
+    ("cafe\u0301", "un caf\u00e9", True),
+    ("cafe", "un cafe\u0301", False),
+    ("caf\u00e9", "un CAFE\u0301", CAPITALS),
+    ("stra\u00dfe", "die Stra\u00dfe", CAPITALS),
+    ("strasse", "die stra\u00dfe", False),
+    ("\u03bf\u03b4\u03cc\u03c2", "\u03b7 \u03bf\u03b4\u03cc\u03c2", True),
+    ("\u0440\u0430\u043c\u0430", "\u0434\u0440\u0430\u043c\u0430", False),  # Russian: frame in drama
+    ("\u0440\u0430\u043c\u0430", "\u044d\u0442\u0430 \u0440\u0430\u043c\u0430.", True),
+    ("\u0930\u093e\u092e", "\u0936\u094d\u0930\u0940 \u0930\u093e\u092e\u093e\u092f\u0923", False),  # Ram in Ramayana
+    ("\u0930\u093e\u092e", "\u0936\u094d\u0930\u0940 \u0930\u093e\u092e \u0939\u0948", True),
+    ("\u0643\u062a\u0628", "\u0647\u0648 \u0643\u062a\u0628", True),
+    ("\u0643\u062a\u0628", "\u0647\u0648 \u0643\u062a\u0628\u0648\u0627", False),
+    ("\u0645\u06cc", "\u0622\u0646 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", False),  # Persian, with a joiner
+    ("\u05e9\u05dc", "\u05d4\u05d5\u05d0 \u05e9\u05dc\u05bc\u05b8\u05d4", False),
+    ("\u72ac", "\u5927\u304d\u306a\u72ac\u304c", True),
+    ("\u72d7", "\u4e00\u53ea\u732b", False),
+    ("\u0e2b\u0e21\u0e32", "\u0e2a\u0e2b\u0e21\u0e32\u0e27\u0e34\u0e48\u0e07", True),
+    ("\u0e27", "\u0e2b\u0e21\u0e32\u0e27\u0e34\u0e48\u0e07", False),  # half a letter of Thai
+    ("\ud55c\uad6d", "\uc5ec\uae30 \u1112\u1161\u11ab\u1100\u116e\u11a8", True),
+    ("\ud55c\uad6d", "\uc5ec\uae30 \ud55c\uad6d\uc5b4", False),
+    (",", "a, b", True),
+    ("z.B.", "so z.B. das", True),
+]
+
 # Texts and their numbers, whole with sign, currency, per cent, degrees and unit, or none of them
 NUMBERS = [
     ("", []),
