@@ -21,6 +21,9 @@ FORM = re.compile(rb"[!-~]+")  # what a header can carry without quoting
 STATUS = re.compile(
     r"(?i:/v1/models)/[^/:]+(?:(?i:/versions)/[0-9]+|(?i:/labels)/[^/:]+)?"
 )  # of a model: what a probe asks
+DOWNLOAD = re.compile("/download_file/[^/]+")  # of a name that nobody can guess
+TRANSLATIONS = "/v1/translations"
+HAS_KEY = "keras_transformer.has_key"  # in a scope
 HEALTH = "/grpc.health.v1.Health/"
 
 
@@ -62,8 +65,12 @@ class ApiKeys:
 
     def permits(self, headers: Iterable[tuple[str, str | bytes]]) -> bool:
         """Return whether headers, or metadata of gRPC, have a key of the file. Every key is compared in full."""
-        keys = [digest(key) for name, value in headers for key in keys_in(name.lower(), value)]
-        return any([hmac.compare_digest(key, known) for key in keys for known in self._digests])
+        return any([self.has(key) for name, value in headers for key in keys_in(name.lower(), value)])
+
+    def has(self, key: bytes) -> bool:
+        """Return whether this is a key of the file. Every key is compared in full."""
+        found = digest(key)
+        return any([hmac.compare_digest(found, known) for known in self._digests])
 
 
 def digest(key: bytes) -> bytes:
@@ -81,24 +88,37 @@ def keys_in(name: str, value: str | bytes) -> list[bytes]:
     return []
 
 
+def has_key(scope: Scope) -> bool:
+    """Return whether a header of a request that KeyRequired let through has a key."""
+    return scope.get(HAS_KEY, False)
+
+
 class KeyRequired:
     """An ASGI application before another one, which answers 401 to requests without a key.
 
-    Without one anybody gets the page, which asks for a key; the status of a model, which probes ask; and the paths of
-    `open_paths`.
+    Without one anybody gets the page, which asks for a key; the status of a model, which probes ask; files under names
+    that nobody can guess; and the paths of `open_paths`. A POST to one of `keyed_bodies` goes through: its key may be
+    in its body, so that who answers it must look there unless `has_key`.
     """
 
     def __init__(
-        self, application: ASGIApp, keys: ApiKeys, open_paths: Iterable[str], count: Callable[[], None] = lambda: None
+        self,
+        application: ASGIApp,
+        keys: ApiKeys,
+        open_paths: Iterable[str],
+        count: Callable[[], None] = lambda: None,
+        keyed_bodies: Iterable[str] = (),
     ):
         """count: called for each prediction that is refused."""
         self.application, self.keys, self.open_paths, self.count = application, keys, {"/", *open_paths}, count
+        self.keyed_bodies = set(keyed_bodies)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._is_open(scope) or self.keys.permits(Headers(scope=scope).items()):
+        scope[HAS_KEY] = self.keys.permits(Headers(scope=scope).items())
+        if scope[HAS_KEY] or self._is_open(scope):
             await self.application(scope, receive, send)
             return
-        if scope["path"].endswith(":predict"):
+        if scope["path"].endswith((":predict", TRANSLATIONS)):
             self.count()
         headers = {"www-authenticate": "Bearer", "cache-control": "no-store"}
         response = Response(json.dumps({"error": REFUSAL}), 401, headers, "application/json")
@@ -106,7 +126,10 @@ class KeyRequired:
 
     def _is_open(self, scope: Scope) -> bool:
         path = scope["path"]
-        return scope["method"] in ("GET", "HEAD") and (path in self.open_paths or STATUS.fullmatch(path) is not None)
+        if scope["method"] == "POST":
+            return path in self.keyed_bodies
+        is_open = path in self.open_paths or any(form.fullmatch(path) for form in (STATUS, DOWNLOAD))
+        return scope["method"] in ("GET", "HEAD") and is_open
 
 
 class KeyInterceptor(grpc.aio.ServerInterceptor):

@@ -1,9 +1,12 @@
 """Requests for whole texts: with `"paragraphs": true` a line is a text, which is translated sentence by sentence.
 
+With `"format": "html"` it is a web page, or a part of one, and so for the other formats of files that need no more.
+
 These inputs and this output are those of the local server, and not of TensorFlow Serving, which runs the graph alone.
 """
 
-import itertools
+import contextlib
+import io
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +17,9 @@ from keras_transformer.ground.errors import UserError
 from keras_transformer.pieces.languages import check_code
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.scores import NEVER
-from keras_transformer.text.documents import DocumentTranslator
+from keras_transformer.text.documents import Document, DocumentTranslator
+from keras_transformer.text.formats import FORMATS, WITH_FIELDS
+from keras_transformer.text.formats.parts import PLAIN, Field, Part, TranslatedError
 from keras_transformer.text.sentences import require_sentencex, sentences_of
 
 from ..graph.request import PREFIX, REQUIRED
@@ -22,9 +27,13 @@ from .errors import invalid
 from .protection import OF_PHRASES
 from .signature import Arrays, Signature, Tensor
 
-PARAGRAPHS, LANGUAGE = "paragraphs", "language"
+PARAGRAPHS, LANGUAGE, FORMAT = "paragraphs", "language", "format"
+OF_TEXTS = (PARAGRAPHS, LANGUAGE, FORMAT)  # inputs that the graph does not have
+TEXT = "text"  # the format of a text without markup
+KNOWN_FORMATS = tuple(name for name in FORMATS if name not in WITH_FIELDS)
 SPANS = "spans"  # an output: of each sentence where it begins and ends in the text, and its translation in the other
 TEXTS, TRUNCATED = "translations", "truncated"  # outputs of the graph
+N_BEST = "n_best"  # an input of the graph
 MOST_SENTENCES = 1000  # of a line
 ROWS_AT_ONCE = 32  # sentences
 
@@ -32,13 +41,17 @@ Compute = Callable[[tuple[str, ...], Arrays], Arrays]
 
 
 def with_paragraphs(signature: Signature) -> Signature:
-    """Return the signature `translate` of a graph with PARAGRAPHS, LANGUAGE and SPANS; another signature as it is."""
+    """Return the signature `translate` of a graph with OF_TEXTS and SPANS; another signature as it is."""
     if signature.name != "translate" or not {TEXTS, TRUNCATED} <= set(signature.outputs):
         return signature
     return signature._replace(
-        inputs=signature.inputs | {PARAGRAPHS: Tensor("", tf.bool, (None,)), LANGUAGE: Tensor("", tf.string, (None,))},
+        inputs=signature.inputs
+        | {PARAGRAPHS: Tensor("", tf.bool, (None,))}
+        | dict.fromkeys((LANGUAGE, FORMAT), Tensor("", tf.string, (None,))),
         outputs=signature.outputs | {SPANS: Tensor("", tf.string, (None,))},
-        defaults=signature.defaults | {PARAGRAPHS: np.array([False]), LANGUAGE: np.array([b"en"], object)},
+        defaults=signature.defaults
+        | {PARAGRAPHS: np.array([False]), LANGUAGE: np.array([b"en"], object)}
+        | {FORMAT: np.array([TEXT.encode()], object)},
     )
 
 
@@ -51,39 +64,58 @@ def has_spans(names: tuple[str, ...], inputs: Arrays, is_named: bool) -> tuple[s
 def lines_in(inputs: Arrays) -> list[str]:
     """Return the lines of a request, of a text its sentences, before those that are too long are split.
 
-    Raises RequestError for a language that there is not, and if no package is installed that finds sentences.
+    Raises RequestError for a language or a format that there is not, for a text that is not of its format, and if no
+    package is installed that finds sentences.
     """
-    lines = [text.decode(errors="replace") for text in inputs["text"].tolist()]
+    texts = inputs["text"].tolist()
     if PARAGRAPHS not in inputs or not inputs[PARAGRAPHS].any():
-        return lines
-    are_texts, languages = (np.broadcast_to(inputs[name], len(lines)).tolist() for name in (PARAGRAPHS, LANGUAGE))
-    codes = [
-        code.decode(errors="replace") if is_text else None for is_text, code in zip(are_texts, languages, strict=True)
-    ]
+        return [text.decode(errors="replace") for text in texts]
+    wide = (np.broadcast_to(inputs[name], len(texts)).tolist() for name in OF_TEXTS)
+    lines: list[str] = []
     try:
         require_sentencex()
-        for code in dict.fromkeys(filter(None, codes)):
-            check_code(code)
-        of_lines = (
-            [line] if code is None else [line[slice(*each)] for each in sentences_of(line, code)]
-            for line, code in zip(lines, codes, strict=True)
-        )
-        return list(itertools.chain.from_iterable(of_lines))
+        for text, is_text, code, format in zip(texts, *wide, strict=True):
+            if is_text:
+                lines += sentences_in_text(text, code.decode(errors="replace"), format.decode(errors="replace"))
+            else:
+                lines.append(text.decode(errors="replace"))
+    except UnicodeDecodeError:
+        raise invalid("A text is not UTF-8.") from None
     except UserError as error:
         raise invalid(str(error)) from None
+    return lines
+
+
+def sentences_in_text(text: bytes, language: str, format: str) -> list[str]:
+    """Return the sentences of a text of a format. Raises UserError, or UnicodeDecodeError."""
+    check_code(language)
+    texts = [part.passage.text for part in parts_of(text, format) if isinstance(part, Field)]
+    return [each[slice(*span)] for each in texts for span in sentences_of(each, language)]
+
+
+def parts_of(text: bytes, format: str) -> list[Part]:
+    """Return what a text of a format consists of. Raises UserError, or UnicodeDecodeError."""
+    if format == TEXT:
+        return [Field(PLAIN.passage(text.decode()))]
+    if format not in KNOWN_FORMATS:
+        raise UserError(f"{FORMAT} is {format!r:.60}; it may be {', '.join(KNOWN_FORMATS)}.")
+    parts: list[Part] = []
+    with contextlib.suppress(TranslatedError):  # an element that is not closed is in the answer as it is here
+        parts.extend(FORMATS[format](io.BytesIO(text), "The text", ()))
+    return parts
 
 
 def run_paragraphs(compute: Compute, outputs: tuple[str, ...], inputs: Arrays) -> Arrays:
     """Return the outputs of a batch of lines, some of which are texts.
 
-    compute: from names of outputs, and the other inputs, to these outputs. Of a text there is the best translation
-    alone: its score is the mean of those of its sentences, its log-probability their sum; OF_PHRASES are those of all;
-    what concerns pieces is empty. PREFIX begins its first sentence. Raises RequestError for a text of too many
-    sentences, or with `required`.
+    compute: from names of outputs, and the other inputs, to these outputs. The translation of some rank of a text has
+    the one of that rank of each sentence, or its best one: its score is the mean of those of its sentences, its
+    log-probability their sum; OF_PHRASES are those of all; what concerns pieces is empty. PREFIX begins its first
+    sentence. Raises RequestError for a text of too many sentences, or with `required`.
     """
     rows = len(inputs["text"])
     wide = {name: np.repeat(values, rows) if len(values) == 1 else values for name, values in inputs.items()}
-    is_text, languages = wide.pop(PARAGRAPHS), wide.pop(LANGUAGE)
+    is_text, *of_texts = (wide.pop(name) for name in OF_TEXTS)
     if REQUIRED.name in wide and any(wide[REQUIRED.name][is_text]):
         raise invalid("required is for sentences, and paragraphs is true: send sentences as lines, each with its own.")
     names, answers = tuple(name for name in outputs if name != SPANS), [{}] * rows
@@ -94,7 +126,7 @@ def run_paragraphs(compute: Compute, outputs: tuple[str, ...], inputs: Arrays) -
             answers[row] = {name: values[place] for name, values in found.items()} | {SPANS: b""}
     for row in np.flatnonzero(is_text):
         of_row = {name: values[[row]] for name, values in wide.items()}
-        answers[row] = answer_of(compute, names, of_row, languages[row])
+        answers[row] = answer_of(compute, names, of_row, *(column[row].decode(errors="replace") for column in of_texts))
     return {name: as_array([answer[name] for answer in answers]) for name in outputs}
 
 
@@ -107,7 +139,7 @@ def as_array(values: list) -> np.ndarray:
     return array
 
 
-def answer_of(compute: Compute, names: tuple[str, ...], inputs: Arrays, language: bytes) -> dict[str, Any]:
+def answer_of(compute: Compute, names: tuple[str, ...], inputs: Arrays, language: str, format: str) -> dict[str, Any]:
     """Return the outputs of one text, without the dimension of rows."""
     known: dict[tuple[str, str], dict[str, Any]] = {}  # the outputs of each sentence with its prefix
     asked = tuple(dict.fromkeys([*names, TEXTS, TRUNCATED]))
@@ -132,25 +164,50 @@ def answer_of(compute: Compute, names: tuple[str, ...], inputs: Arrays, language
     def are_too_long(lines: list[str]) -> list[bool]:
         return [bool(of_line[TRUNCATED]) for of_line in outputs_of(lines)]
 
-    used: list[dict[str, Any]] = []
+    used: list[list[dict[str, Any]]] = []  # the outputs of the sentences, of each rank
 
     def translate(lines: list[str], prefixes: Sequence[str] | None = None) -> list[Translation]:
-        used.extend(outputs_of(lines, prefixes))
-        return [Translation(first(of_line[TEXTS]).decode(), 0.0) for of_line in used]
+        found = outputs_of(lines, prefixes)
+        used.append([of_rank(of_line, len(used)) for of_line in found])
+        return [Translation(first(of_line[TEXTS]).decode(), 0.0) for of_line in used[-1]]
 
     try:
-        text, prefix = inputs["text"][0].decode(), inputs.get(PREFIX.name, [b""])[0].decode()
-        document = DocumentTranslator(translate, language.decode(), are_too_long).document(text, prefix)
+        prefix = inputs.get(PREFIX.name, [b""])[0].decode()
+        parts = parts_of(inputs["text"][0], format)
+        passages = [part.passage for part in parts if isinstance(part, Field)]
+        translator = DocumentTranslator(translate, language, are_too_long)
+        ranked = [translator.documents(passages, prefix) for _ in range(int(inputs.get(N_BEST, [1])[0]))]
     except UnicodeDecodeError:
         raise invalid(f"The text, or its {PREFIX.name}, is not UTF-8.") from None
     except UserError as error:
         raise invalid(str(error)) from None
-    used = used or outputs_of([""])
-    answer = {name: joined(name, [of_line[name] for of_line in used]) for name in names}
+    rows = [of_line or outputs_of([""]) for of_line in used]
+    answer = {name: joined(name, [of_line[name] for of_line in rows[0]]) for name in names}
     if TEXTS in names:
-        answer[TEXTS] = with_first(used[0][TEXTS], document.text.encode(), b"")
-    places = [place for sentence in document.sentences for place in sentence[:4]]
+        texts = [written(parts, documents).encode() for documents in ranked]
+        answer[TEXTS] = with_first(answer[TEXTS], texts[0], b"")
+        for place, rank in enumerate([rank for rank, text in enumerate(texts) if text not in texts[:rank]]):
+            of_place = {name: joined(name, [of_line[name] for of_line in rows[rank]]) for name in names} if rank else {}
+            for name, value in (of_place | ({TEXTS: [texts[rank]]} if rank else {})).items():
+                if np.ndim(answer[name]):
+                    answer[name][place] = value[0]
+    of_text = ranked[0][0].sentences if format == TEXT else ()  # places in the texts of a file are none in the file
+    places = [place for sentence in of_text for place in sentence[:4]]
     return answer | {SPANS: " ".join(map(str, places)).encode()}
+
+
+def of_rank(outputs: dict[str, Any], rank: int) -> dict[str, Any]:
+    """Return the outputs of a line with those of its translation of a rank as the best one, if it has one."""
+    is_there = np.ndim(outputs[TEXTS]) and rank < len(outputs[TEXTS]) and outputs[TEXTS][rank]
+    if not rank or not is_there:
+        return outputs
+    return {name: np.roll(value, -rank, axis=0) if np.ndim(value) else value for name, value in outputs.items()}
+
+
+def written(parts: list[Part], documents: list[Document]) -> str:
+    """Return a text of a format with these translations of its fields."""
+    texts = iter(documents)
+    return "".join(part.laid_out(next(texts).text) if isinstance(part, Field) else part for part in parts)
 
 
 def first(value: Any) -> Any:

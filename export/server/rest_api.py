@@ -1,11 +1,8 @@
 """TensorFlow Serving's REST API: status, metadata and predictions of models."""
 
-import asyncio
 import contextlib
 import functools
-import json
 import re
-from collections.abc import Coroutine
 from typing import Any
 
 from google.protobuf import json_format
@@ -15,17 +12,18 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..versions import is_number
 from .api_keys import ApiKeys, KeyRequired
-from .bytes_in_flight import Share
 from .dispatcher import Dispatcher
-from .errors import Code, RequestError, answered_as, invalid, shown, unimplemented
-from .json_codec import json_codec, unzipped
+from .errors import RequestError, answered_as, invalid, shown, unimplemented
+from .exchange import Answer, as_json, content_of, unless_disconnected
+from .json_codec import json_codec
+from .libretranslate import KEYED_BODIES, OPEN_PATHS, LibreTranslate
 from .metrics import CONTENT_TYPE
 from .model_folder import State
 from .own_host import OwnHost
@@ -47,11 +45,13 @@ METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 
 def rest_application(dispatcher: Dispatcher, keys: ApiKeys | None) -> OwnHost:
     """Return the ASGI application that answers through a Dispatcher, to those who have one of the keys if there are."""
-    api = RestApi(dispatcher)
+    paths = LibreTranslate(dispatcher, keys).paths()
+    api = RestApi(dispatcher, frozenset(each.path for each in paths))
     application = Starlette(
         routes=[
             Route("/", api.welcome),
             Route(METRICS, api.metrics),
+            *paths,
             Route("/{path:path}", api.model, methods=METHODS),
         ],
         exception_handlers={
@@ -64,8 +64,9 @@ def rest_application(dispatcher: Dispatcher, keys: ApiKeys | None) -> OwnHost:
     options = dispatcher.options
     guarded: ASGIApp = GzipAnswers(application)
     if keys is not None:
-        open_paths = [METRICS] if options.metrics_without_key else []
-        guarded = KeyRequired(guarded, keys, open_paths, functools.partial(dispatcher.metrics.refused, "REST"))
+        open_paths = [*OPEN_PATHS, *([METRICS] if options.metrics_without_key else [])]
+        count = functools.partial(dispatcher.metrics.refused, "REST")
+        guarded = KeyRequired(guarded, keys, open_paths, count, KEYED_BODIES)
     if options.allow_origins:  # before the keys, which a browser's question whether it may ask does not have
         guarded = CORSMiddleware(guarded, options.allow_origins, ALLOWED_METHODS, ALLOWED_HEADERS)
     return OwnHost(guarded, options.host, options.allow_origins)
@@ -74,8 +75,9 @@ def rest_application(dispatcher: Dispatcher, keys: ApiKeys | None) -> OwnHost:
 class RestApi:
     """The handlers of the routes."""
 
-    def __init__(self, dispatcher: Dispatcher):
-        self.dispatcher = dispatcher
+    def __init__(self, dispatcher: Dispatcher, own_paths: frozenset[str] = frozenset()):
+        """own_paths: those that TensorFlow Serving does not have."""
+        self.dispatcher, self.own_paths = dispatcher, own_paths
 
     async def welcome(self, request: Request) -> Response:
         """Answer with a page that translates what is typed, by the first model or by the one of `/?model=NAME`."""
@@ -100,6 +102,8 @@ class RestApi:
             if found["name"] is None:
                 raise invalid("Missing model name in request.")
             return (self.metadata if found["metadata"] else self.status)(found["name"], choice_in(found))
+        if path in self.own_paths:
+            raise HTTPException(405)
         raise HTTPException(400 if path.lower().startswith("/v1/") else 404)
 
     def status(self, name: str, choice: int | str | None) -> Response:
@@ -123,7 +127,7 @@ class RestApi:
             self.dispatcher.version(name, choice)  # an unknown model is refused before its body is read
             if method != "Predict":
                 raise unimplemented()
-            body = await self.content(request, share, until)
+            body = await content_of(request, self.dispatcher, share, until)
             in_use = self.dispatcher.version_in_use(name, choice)  # a new one, if it came together with the body
             with in_use as version:
                 question = await self.dispatcher.question(version, json_codec, body, share.size, until)
@@ -131,51 +135,6 @@ class RestApi:
                 chunks = await unless_disconnected(request, self.dispatcher.predict(version, question, share, until))
             share.resize(sum(map(len, chunks)))
             return Answer(chunks, stack.pop_all(), self.dispatcher.options.deadline)
-
-    async def content(self, request: Request, share: Share, until: float) -> bytes:
-        """Return the body as it was before it was packed. Raises RequestError."""
-        is_gzip = is_packed(request.headers)
-        body = await self.body(request, share, until)
-        if is_gzip:
-            most = self.dispatcher.options.body_bytes
-            share.resize(share.size + most)
-            body = await self.dispatcher.off_the_loop(functools.partial(unzipped, body, most), share.size, until)
-            share.resize(len(body))
-        return body
-
-    async def body(self, request: Request, share: Share, until: float) -> bytes:
-        """Return the body, whose bytes `share` holds. Raises RequestError if it is too long, or too slow."""
-        most = self.dispatcher.options.body_bytes
-        too_long = RequestError(Code.INVALID_ARGUMENT, f"The body has more than {most} bytes, the most here.", 413)
-        if int(request.headers.get("content-length", 0)) > most:  # the parser refuses what is no number
-            raise too_long
-        chunks, length = [], 0
-        try:
-            async with share.arriving(until):
-                async for chunk in request.stream():
-                    chunks.append(chunk)
-                    length += len(chunk)
-                    if length > most:
-                        raise too_long
-                    share.resize(length)
-        except TimeoutError:
-            raise RequestError(Code.DEADLINE_EXCEEDED, "The body did not arrive within the deadline.", 408) from None
-        except ClientDisconnect:
-            raise RequestError(Code.INVALID_ARGUMENT, "The connection ended before the body did.") from None
-        return b"".join(chunks)
-
-
-def is_packed(headers: Headers) -> bool:
-    """Return whether a body is gzip. Raises RequestError if it is coded in a way that this server does not read."""
-    for name, known, status in (("transfer-encoding", {"chunked"}, 501), ("content-encoding", {"gzip", "x-gzip"}, 415)):
-        codings = [coding.strip().lower() for value in headers.getlist(name) for coding in value.split(",")]
-        codings = [coding for coding in codings if coding not in ("", "identity")]
-        if len(codings) > 1 or not known.issuperset(codings):
-            message = (
-                f"The body has the {name} {shown(', '.join(codings))!a}; this server reads {min(known)} once, or none."
-            )
-            raise RequestError(Code.INVALID_ARGUMENT, message, status)
-    return bool(codings)
 
 
 def choice_in(found: re.Match[str]) -> int | str | None:
@@ -188,60 +147,11 @@ def choice_in(found: re.Match[str]) -> int | str | None:
     return int(version)
 
 
-class Answer(Response):
-    """A response whose body has parts; the next is sent when the client has read most of the ones before it.
-
-    `held` is closed when all have been sent, when the client has left, or after so many seconds. Then the connection
-    ends.
-    """
-
-    def __init__(self, chunks: list[bytes], held: contextlib.ExitStack, seconds: float):
-        super().__init__(media_type="application/json")
-        self.headers["content-length"] = str(sum(map(len, chunks)))
-        self._chunks, self._held, self._seconds = chunks[::-1], held, seconds
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._held:
-            async with asyncio.timeout(self._seconds):
-                await self._send(send)
-
-    async def _send(self, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        while self._chunks:
-            chunk = self._chunks.pop()
-            await send({"type": "http.response.body", "body": chunk, "more_body": bool(self._chunks)})
-            await asyncio.sleep(0)  # to pack a chunk takes a millisecond: other requests come between
-
-
-async def unless_disconnected(request: Request, answer: Coroutine[Any, Any, list[bytes]]) -> list[bytes]:
-    """Return the answer. Raises RequestError if the client closes the connection before it comes."""
-    computing, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(disconnected(request))
-    try:
-        await asyncio.wait({computing, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not computing.done():
-            raise RequestError(Code.CANCELLED, "The client has left.")  # nobody reads it
-        return await computing
-    finally:
-        computing.cancel()
-        leaving.cancel()
-
-
-async def disconnected(request: Request) -> None:
-    """Wait until the client closes the connection; the body must have been read."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
 def as_dictionary(message: Message) -> dict[str, Any]:
     """Return a message as TensorFlow Serving writes it in JSON."""
     return json_format.MessageToDict(
         message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
     )
-
-
-def as_json(content: dict[str, Any], status: int = 200) -> Response:
-    """Return a response whose body is JSON."""
-    return Response(json.dumps(content, indent=1).encode(), status, media_type="application/json")
 
 
 # errors
@@ -252,7 +162,7 @@ async def answer_error(request: Request, error: RequestError) -> Response:
     response = as_json({"error": error.message}, error.http_status)
     if error.http_status == 408:
         response.headers["connection"] = "close"
-    if error.http_status == 503:
+    if error.http_status in (429, 503):
         response.headers["retry-after"] = "1"
     return response
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.pieces.scripts import HAN, KANA, UNSPACED_CHARACTER
+from keras_transformer.text.detection import identifier
 
 ALWAYS_THERE = 10  # characters that are added to both sides: ratios of short sentences say little
 # Letters of English for a character of Han, and for one of kana or Hangul
@@ -93,17 +94,9 @@ def is_of_other_language(text: str, code: str) -> bool:
     return language != code and probability >= SURE
 
 
-@functools.cache
 def detector() -> Any:
     """The detector of languages (py3langid). Raises ConfigError if it is not installed."""
-    try:
-        from py3langid.langid import MODEL_FILE, LanguageIdentifier
-    except ImportError:
-        raise ConfigError(
-            "data.clean.languages needs the package py3langid, which is not installed: pip install "
-            '"keras-transformer-mt[clean]", or leave that key out.'
-        ) from None
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    return identifier("data.clean.languages", ", or leave that key out")
 
 
 def can_detect(languages: Sequence[str]) -> bool:

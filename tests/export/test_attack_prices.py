@@ -47,7 +47,9 @@ CASES = {
     "keep": numbered("k#") | units_of(b"\n", b"k\n", b" "),
     "glossary": numbered("k#\tx") | numbered("#\tx\tpart") | units_of(b"\n", b"k\tx\n", b"x"),
     "language": units_of(b"e", b"-"),
+    "format": units_of(b"html", b"x"),
 }
+OF_TEXTS = ("language", "format")
 LINES = units_of(
     b"the fox ",
     b"x",
@@ -66,7 +68,11 @@ LINES = units_of(
     b"'{",
     b"a. ",
     b"\xcc\x81",
+    b"<p>a. ",
+    b"<a b='",
+    b"&lt; ",
 )
+HTML = {"paragraphs": True, "format": b"html"}
 LINE_BYTES = 1 << 15
 TEXT_BYTES = 1 << 12  # with `paragraphs`, where a sentence that is too long is translated in parts
 
@@ -140,11 +146,11 @@ def assert_cheap(version, what, name, text_of, most, **more):
 def test_each_text_that_a_request_may_give_costs_what_its_length_does(version, name):
     assert set(CASES) == set(BOUNDS)
     for unit, text_of in CASES[name].items():
-        more = {"text": LINE} | ({"paragraphs": True} if name == "language" else {})
+        more = {"text": LINE} | ({"paragraphs": True} if name in OF_TEXTS else {})
         assert_cheap(version, f"`{name}` {unit}", name, text_of, BOUNDS[name].each, **more)
 
 
-@pytest.mark.parametrize("asked", [{}, {"paragraphs": True}, ROAD], ids=["plain", "paragraphs", "road"])
+@pytest.mark.parametrize("asked", [{}, {"paragraphs": True}, HTML, ROAD], ids=["plain", "paragraphs", "html", "road"])
 @pytest.mark.parametrize("unit", LINES)
 def test_a_line_costs_what_its_length_does(version, unit, asked):
     what = f"`text` {unit} with {', '.join(asked) or 'nothing'}"

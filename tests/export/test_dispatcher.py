@@ -19,6 +19,7 @@ from tensorflow_serving.apis import predict_pb2
 from export.server import grpc_api
 from export.server.dispatcher import BIG, Dispatcher
 from export.server.errors import RequestError
+from export.server.exchange import body_of
 from export.server.models import Models
 from export.server.options import ServerOptions
 from export.server.process import local_server
@@ -84,7 +85,7 @@ def test_a_body_in_drips_has_no_more_time():
     request = Request({"type": "http", "method": "POST", "headers": []}, drip)
     dispatcher = Dispatcher(None, OPTIONS)
     with pytest.raises(RequestError) as error, dispatcher.bytes_in_flight.share() as share:
-        body = RestApi(dispatcher).body(request, share, time.monotonic() + 0.1)
+        body = body_of(request, dispatcher.options.body_bytes, share, time.monotonic() + 0.1)
         asyncio.run(asyncio.wait_for(body, HELD))
     assert error.value.http_status == 408
 

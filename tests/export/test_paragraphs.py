@@ -49,6 +49,7 @@ def ask(texts, paragraphs=(True,), outputs=(*RANKED, SPANS), graph=None):
         "beam_size": np.array([4]),
         "paragraphs": np.array(paragraphs),
         "language": np.array([b"en"], object),
+        "format": np.array([b"text"], object),
     }
     return run_paragraphs(graph or Graph(), outputs, inputs)
 
@@ -88,6 +89,7 @@ def test_a_prefix_begins_the_first_sentence_of_a_text_alone():
         "text": np.array([b"a. b.", b"A dog. A cat. A dog.", b"\n***", b"A dog runs and a cat"], object),
         "paragraphs": np.array([False, True, True, True]),
         "language": np.array([b"en"], object),
+        "format": np.array([b"text"], object),
         "target_prefix": np.array([b"1:", b"2:", b"3:", b""], object),
     }
     assert run_paragraphs(graph, ("translations",), inputs)["translations"][:, 0].tolist() == [
@@ -130,7 +132,7 @@ def test_a_text_of_too_many_sentences_is_refused():
 )
 def test_the_sentences_of_a_request_are_counted_before_any_is_translated(texts, are_texts, languages, count):
     arrays = {"text": np.array([text.encode() for text in texts], object), "paragraphs": np.array(are_texts)}
-    arrays["language"] = np.array(languages, object)
+    arrays |= {"language": np.array(languages, object), "format": np.array([b"text"], object)}
     assert len(lines_in(arrays)) == count and lines_in({"text": arrays["text"]}) == texts
     if any(are_texts) and texts:
         for language in (b"none", b"\xff"):
@@ -146,9 +148,12 @@ def test_another_signature_stays_as_it_is():
         del short.outputs[lacking]
         assert set(with_paragraphs(short).inputs) == set(short.inputs)
     extended = with_paragraphs(signature("translate"))
-    assert set(extended.inputs) - set(signature("translate").inputs) == {"paragraphs", "language"}
+    assert set(extended.inputs) - set(signature("translate").inputs) == {"paragraphs", "language", "format"}
     inputs = extended.complete({"text": np.array([b"x"], object)})
-    assert not inputs["paragraphs"].any() and inputs["language"].tolist() == [b"en"]
+    assert not inputs["paragraphs"].any() and (inputs["language"].tolist(), inputs["format"].tolist()) == (
+        [b"en"],
+        [b"text"],
+    )
 
 
 def test_each_text_is_divided_by_the_rules_of_its_language():
@@ -157,6 +162,7 @@ def test_each_text_is_divided_by_the_rules_of_its_language():
         "beam_size": np.array([4]),
         "paragraphs": np.array([True]),
         "language": np.array([b"de", b"en"], object),
+        "format": np.array([b"text"], object),
     }
     spans = run_paragraphs(Graph(), (SPANS,), inputs)[SPANS].tolist()
     assert [len(places.split()) // 4 for places in spans] == [1, 2]
@@ -176,6 +182,7 @@ def test_as_many_sentences_as_are_possible_are_translated_and_a_text_in_another_
                 "beam_size": np.array([4]),
                 "paragraphs": np.array([True]),
                 "language": np.array([b"en"], object),
+                "format": np.array([b"text"], object),
             },
         )
 
@@ -186,7 +193,11 @@ def test_a_text_takes_no_required_phrases():
         "paragraphs": np.array([False, True]),
         "beam_size": np.array([4]),
     }
-    inputs |= {"language": np.array([b"en"], object), "required": np.array([b"", b"Hund"], object)}
+    inputs |= {
+        "language": np.array([b"en"], object),
+        "format": np.array([b"text"], object),
+        "required": np.array([b"", b"Hund"], object),
+    }
     with pytest.raises(RequestError, match="required is for sentences, and paragraphs is true"):
         run_paragraphs(Graph(), RANKED, inputs)
 
@@ -215,6 +226,7 @@ def test_a_line_may_have_required_phrases_beside_a_text_without_any():
         "paragraphs": np.array([False, True]),
         "beam_size": np.array([4]),
         "language": np.array([b"en"], object),
+        "format": np.array([b"text"], object),
         "required": np.array([b"Hund", b""], object),
     }
     found = run_paragraphs(graph, ("translations",), inputs)["translations"]

@@ -9,10 +9,11 @@ import requests
 from starlette.requests import Request
 
 from export.server.errors import Code, RequestError
+from export.server.exchange import unless_disconnected
 from export.server.model_folder import State, Status
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from export.server.rest_api import RestApi, answer_error, unless_disconnected
+from export.server.rest_api import RestApi, answer_error
 from tests.support.bad_requests import send
 from tests.support.echo import write_echo
 

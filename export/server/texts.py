@@ -1,0 +1,115 @@
+"""Whole texts through the models of a route: what all APIs share that name languages and not a signature's inputs."""
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_transformer.ground.errors import UserError
+from keras_transformer.text.detection import Detected, detected
+from keras_transformer.text.formats.parts import Field
+
+from .bounds import check_bounds
+from .bytes_in_flight import Share
+from .dispatcher import NOBODY, RECORD, Dispatcher
+from .errors import invalid
+from .paragraphs import FORMAT, LANGUAGE, N_BEST, PARAGRAPHS, TEXT, TEXTS, parts_of
+from .protection import as_array
+from .routing import Hop, Languages, Route
+from .signature import Arrays, Signature
+
+SOURCE_LANGUAGE, TARGET_LANGUAGE = "source_language", "target_language"  # inputs of a model of many languages
+AUTO = "auto"  # in place of the code of the source language
+SIGNATURE = "translate"
+UNKNOWN = "en"  # the language by whose rules sentences are found if a model does not tell its own
+
+
+class TextsCodec(NamedTuple):
+    """The Codec of whole texts, whose answer is a list of translations, best first, for each."""
+
+    texts: list[bytes]
+    hop: Hop
+    format: str = TEXT
+    n_best: int = 1
+    signature_name: str = SIGNATURE
+    output_names: tuple[str, ...] = (TEXTS,)
+
+    def read(self, signature: Signature) -> Arrays:
+        """Return the inputs. Raises RequestError if the signature does not take whole texts."""
+        if PARAGRAPHS not in signature.inputs:
+            raise invalid(f"The model {self.hop.model} was exported before models took whole texts: export it again.")
+        inputs = {
+            "text": as_array(self.texts),
+            PARAGRAPHS: np.array([True]),
+            LANGUAGE: as_array([(self.hop.source or UNKNOWN).encode()]),
+            FORMAT: as_array([self.format.encode()]),
+        }
+        if self.n_best > 1:
+            inputs[N_BEST] = np.array([self.n_best], np.int32)
+        for name, code in ((SOURCE_LANGUAGE, self.hop.source), (TARGET_LANGUAGE, self.hop.target)):
+            if name in signature.inputs:
+                inputs[name] = as_array([code.encode()])
+        return inputs
+
+    def write(self, outputs: Arrays, most: int) -> list[list[bytes]]:
+        """Return the translations of each text."""
+        return [[text for rank, text in enumerate(row) if text or not rank] for row in outputs[TEXTS].tolist()]
+
+
+def encoded(text: str) -> bytes:
+    """Return a text as the graph takes it. Raises RequestError for half of a surrogate pair."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise invalid("A text has half of a surrogate pair, which is no character.") from None
+
+
+class Wanted(NamedTuple):
+    """Texts in UTF-8, or as their format tells, and what is asked of them. n_best: translations of each, at most."""
+
+    texts: list[bytes]
+    format: str = TEXT
+    n_best: int = 1
+
+
+async def translations(
+    dispatcher: Dispatcher, route: Route, wanted: Wanted, share: Share, until: float
+) -> list[list[bytes]]:
+    """Return the translations of each text along a route, best first, at least one. Raises RequestError.
+
+    Of the first of two models, the best translation goes into the second. The log has what the client asked.
+    """
+    found, record = [[text] for text in wanted.texts], RECORD.get(NOBODY)
+    asked: dict[str, Any] = {}
+    for number, hop in enumerate(route.hops, start=1):
+        n_best = wanted.n_best if number == len(route.hops) else 1
+        codec = TextsCodec([best for best, *_ in found], hop, wanted.format, n_best)
+        with dispatcher.version_in_use(hop.model, None) as version:
+            size = sum(map(len, codec.texts))
+            question = await dispatcher.question(version, lambda codec, most: codec, codec, size, until)
+            asked = asked or {"rows": record.rows, "inputs": record.inputs}
+            found = await dispatcher.predict(version, question, share, until)
+    record.rows, record.inputs = asked.get("rows", len(found)), asked.get("inputs")
+    share.resize(sum(len(text) for texts in found for text in texts))
+    return found
+
+
+def detect(languages: Languages, wanted: Wanted) -> list[Detected]:
+    """Return how probable each language that is served is for all texts together, best first. Raises RequestError."""
+    check_bounds({"text": as_array(wanted.texts), PARAGRAPHS: np.array([True])})
+    try:
+        parts = itertools.chain.from_iterable(parts_of(text, wanted.format) for text in wanted.texts)
+        read = "\n".join(part.passage.text for part in parts if isinstance(part, Field))
+        return detected(read, languages.sources)
+    except UnicodeDecodeError:
+        raise invalid("A text is not UTF-8.") from None
+    except UserError as error:
+        raise invalid(str(error)) from None
+
+
+def source_of(languages: Languages, source: str, wanted: Wanted) -> tuple[str, Detected | None]:
+    """Return the code of the source language of a request, and what was detected if it is AUTO. Raises RequestError."""
+    if source.lower() != AUTO:
+        return languages.code(source), None
+    best, *_ = detect(languages, wanted)
+    return best.language, best
