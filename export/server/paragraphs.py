@@ -176,7 +176,10 @@ def answer_of(compute: Compute, names: tuple[str, ...], inputs: Arrays, language
         parts = parts_of(inputs["text"][0], format)
         passages = [part.passage for part in parts if isinstance(part, Field)]
         translator = DocumentTranslator(translate, language, are_too_long)
-        ranked = [translator.documents(passages, prefix) for _ in range(int(inputs.get(N_BEST, [1])[0]))]
+        ranked = [translator.documents(passages, prefix)]
+        columns = len(np.atleast_1d(used[0][0][TEXTS])) if used[0] else 1
+        for _ in range(1, min(int(inputs.get(N_BEST, [1])[0]), columns)):
+            ranked.append(translator.documents(passages, prefix))
     except UnicodeDecodeError:
         raise invalid(f"The text, or its {PREFIX.name}, is not UTF-8.") from None
     except UserError as error:
@@ -186,11 +189,12 @@ def answer_of(compute: Compute, names: tuple[str, ...], inputs: Arrays, language
     if TEXTS in names:
         texts = [written(parts, documents).encode() for documents in ranked]
         answer[TEXTS] = with_first(answer[TEXTS], texts[0], b"")
-        for place, rank in enumerate([rank for rank, text in enumerate(texts) if text not in texts[:rank]]):
-            of_place = {name: joined(name, [of_line[name] for of_line in rows[rank]]) for name in names} if rank else {}
-            for name, value in (of_place | ({TEXTS: [texts[rank]]} if rank else {})).items():
+        others = [rank for rank, text in enumerate(texts) if text not in texts[:rank]][1:]
+        for place, rank in enumerate(others, start=1):
+            for name in names:
                 if np.ndim(answer[name]):
-                    answer[name][place] = value[0]
+                    value = joined(name, [of_line[name] for of_line in rows[rank]])
+                    answer[name][place] = texts[rank] if name == TEXTS else value[0]
     of_text = ranked[0][0].sentences if format == TEXT else ()  # places in the texts of a file are none in the file
     places = [place for sentence in of_text for place in sentence[:4]]
     return answer | {SPANS: " ".join(map(str, places)).encode()}

@@ -231,3 +231,79 @@ def test_a_line_may_have_required_phrases_beside_a_text_without_any():
     }
     found = run_paragraphs(graph, ("translations",), inputs)["translations"]
     assert found[:, 0].tolist() == [b"A", b"A DOG."] and asked == [[b"Hund"], [b""]]
+
+
+def second_best(names, inputs):
+    """A graph that finds a second translation, in small letters, of all sentences but "It is" ones."""
+    lines = [text.decode() for text in inputs["text"]]
+    has = [not line.startswith("It") for line in lines]
+    found = {
+        "translations": as_array(
+            [[line.upper().encode(), line.lower().encode() * n] for line, n in zip(lines, has, strict=True)]
+        ),
+        "scores": np.array([[-1.0, -3.0 if each else -1e9] for each in has]),
+        "truncated": np.array([False] * len(lines)),
+    }
+    return {name: found[name] for name in names}
+
+
+def as_array(rows):
+    return np.array([*rows, [b"", b""]], object)[:-1]
+
+
+@pytest.mark.parametrize("n_best", [1, 2, 2**31 - 1])
+def test_a_text_has_a_translation_of_each_rank_that_is_asked_for(n_best):
+    inputs = {
+        "text": np.array([b"A dog runs. It is. The end."], object),
+        "n_best": np.array([n_best], np.int32),
+        "paragraphs": np.array([True]),
+        "language": np.array([b"en"], object),
+        "format": np.array([b"text"], object),
+    }
+    answer = run_paragraphs(second_best, ("translations", "scores"), inputs)
+    others = [b"", -1e9] if n_best == 1 else [b"a dog runs. IT IS. the end.", pytest.approx(-7 / 3)]
+    assert answer["translations"][0].tolist() == [b"A DOG RUNS. IT IS. THE END.", others[0]]
+    assert answer["scores"][0].tolist() == [-1.0, others[1]]
+    inputs["text"] = np.array([b"12 ..."], object)  # without a sentence
+    assert run_paragraphs(second_best, ("translations",), inputs)["translations"][0].tolist() == [b"12 ...", b""]
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "expected"),
+    [
+        ("html", "<p>A <!-- x --> dog.</p>\r\n<pre>x y</pre>", "<p>A <!-- x --> DOG.</p>\r\n<pre>x y</pre>"),
+        ("html", "A &lt; dog<br>it is", "A &lt; DOG<br>IT IS"),
+        ("html", "<p>A dog", "<p>A DOG"),
+        ("html", "", ""),
+        ("srt", "1\n00:00:01,000 --> 00:00:02,000\na\n", "1\n00:00:01,000 --> 00:00:02,000\nA\n"),
+    ],
+)
+def test_what_is_no_text_of_a_format_stays(format, text, expected):
+    inputs = {
+        "text": np.array([text.encode()], object),
+        "paragraphs": np.array([True]),
+        "language": np.array([b"en"], object),
+        "format": np.array([format.encode()], object),
+    }
+    answer = run_paragraphs(second_best, ("translations", SPANS), inputs)
+    assert answer["translations"][0][0].decode() == expected and answer[SPANS][0] == b""
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "words"),
+    [
+        ("docs", b"a", "format is 'docs'; it may be text, "),
+        ("jsonl", b"{}", "format is 'jsonl'"),
+        ("xliff", b"<a>", "The text"),
+        ("html", b"\xff\xfe\xff", "The text"),
+    ],
+)
+def test_a_text_that_is_not_of_its_format_is_refused_before_any_is_translated(format, text, words):
+    inputs = {
+        "text": np.array([text], object),
+        "paragraphs": np.array([True]),
+        "language": np.array([b"en"], object),
+        "format": np.array([format.encode()], object),
+    }
+    with pytest.raises(RequestError, match=words):
+        lines_in(inputs)
