@@ -55,6 +55,11 @@ def with_paragraphs(signature: Signature) -> Signature:
     )
 
 
+def as_text_inputs(texts: list[bytes]) -> Arrays:
+    """Return the inputs by which lines are whole texts."""
+    return {"text": as_array(texts), PARAGRAPHS: np.array([True])}
+
+
 def has_spans(names: tuple[str, ...], inputs: Arrays, is_named: bool) -> tuple[str, ...]:
     """Return the outputs that are answered: SPANS only if it is named, or a line is a text."""
     is_asked = PARAGRAPHS in inputs and bool(inputs[PARAGRAPHS].any())

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..versions import is_number
-from .api_keys import ApiKeys, KeyRequired
+from .api_keys import TRANSLATIONS, ApiKeys, KeyRequired
 from .dispatcher import Dispatcher
 from .errors import RequestError, answered_as, invalid, shown, unimplemented
 from .exchange import Answer, as_json, content_of, unless_disconnected
@@ -28,6 +28,7 @@ from .metrics import CONTENT_TYPE
 from .model_folder import State
 from .own_host import OwnHost
 from .protocol import definitions_of, status_of
+from .translations_api import OpenAiError, TranslationsApi, answer_openai_error
 from .welcome import welcome
 
 SHORTEST = 1024  # bytes: below, packing gains nothing
@@ -46,15 +47,17 @@ METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 def rest_application(dispatcher: Dispatcher, keys: ApiKeys | None) -> OwnHost:
     """Return the ASGI application that answers through a Dispatcher, to those who have one of the keys if there are."""
     paths = LibreTranslate(dispatcher, keys).paths()
-    api = RestApi(dispatcher, frozenset(each.path for each in paths))
+    api = RestApi(dispatcher, frozenset([TRANSLATIONS, *(each.path for each in paths)]))
     application = Starlette(
         routes=[
             Route("/", api.welcome),
             Route(METRICS, api.metrics),
             *paths,
+            Route(TRANSLATIONS, TranslationsApi(dispatcher).translate, methods=["POST"]),
             Route("/{path:path}", api.model, methods=METHODS),
         ],
         exception_handlers={
+            OpenAiError: answer_openai_error,  # type: ignore[dict-item]
             RequestError: answer_error,  # type: ignore[dict-item]  # Starlette has no type for handlers of one kind
             HTTPException: malformed,
             Exception: internal_error,

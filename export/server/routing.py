@@ -80,6 +80,10 @@ class Languages(NamedTuple):
             )
         )
 
+    def of_model(self, model: str) -> "Languages":
+        """Return those of one model."""
+        return Languages(tuple(each for each in self.served if each.model == model))
+
     @property
     def sources(self) -> list[str]:
         """Codes of what can be translated, in the order of the models."""

@@ -13,7 +13,7 @@ from .bounds import check_bounds
 from .bytes_in_flight import Share
 from .dispatcher import NOBODY, RECORD, Dispatcher
 from .errors import invalid
-from .paragraphs import FORMAT, LANGUAGE, N_BEST, PARAGRAPHS, TEXT, TEXTS, parts_of
+from .paragraphs import FORMAT, LANGUAGE, N_BEST, PARAGRAPHS, TEXT, TEXTS, as_text_inputs, parts_of
 from .protection import as_array
 from .routing import Hop, Languages, Route
 from .signature import Arrays, Signature
@@ -39,8 +39,7 @@ class TextsCodec(NamedTuple):
         if PARAGRAPHS not in signature.inputs:
             raise invalid(f"The model {self.hop.model} was exported before models took whole texts: export it again.")
         inputs = {
-            "text": as_array(self.texts),
-            PARAGRAPHS: np.array([True]),
+            **as_text_inputs(self.texts),
             LANGUAGE: as_array([(self.hop.source or UNKNOWN).encode()]),
             FORMAT: as_array([self.format.encode()]),
         }
@@ -96,7 +95,7 @@ async def translations(
 
 def detect(languages: Languages, wanted: Wanted) -> list[Detected]:
     """Return how probable each language that is served is for all texts together, best first. Raises RequestError."""
-    check_bounds({"text": as_array(wanted.texts), PARAGRAPHS: np.array([True])})
+    check_bounds(as_text_inputs(wanted.texts))
     try:
         parts = itertools.chain.from_iterable(parts_of(text, wanted.format) for text in wanted.texts)
         read = "\n".join(part.passage.text for part in parts if isinstance(part, Field))
