@@ -20,9 +20,10 @@ import typer
 
 from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
+from keras_transformer.runs.versions import find_version
 
 from .server.options import ServerOptions
-from .versions import ExportError, find_version
+from .versions import ExportError
 
 if TYPE_CHECKING:  # it takes a second to import
     from .server.process import Address

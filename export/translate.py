@@ -30,13 +30,13 @@ from keras_transformer.ground.files import resolved, sha256_of_folder
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.pieces.batching import BATCH_SIZE
 from keras_transformer.runs.lite_folder import is_lite_folder
+from keras_transformer.runs.versions import find_version
 
-from .versions import ExportError, find_version
+from .versions import ExportError
 
 if TYPE_CHECKING:
     from keras_transformer.lite.translator import LiteTranslator
-
-    from .graph.exported import ExportedTranslator
+    from keras_transformer.translation.exported import ExportedTranslator
 
 app = command_app()
 
@@ -99,7 +99,7 @@ def translator_of(folder: pathlib.Path, batch_size: int) -> "ExportedTranslator 
             from keras_transformer.lite.translator import LiteTranslator
 
             return LiteTranslator(export)
-        from .graph.exported import open_quietly
+        from keras_transformer.translation.exported import open_quietly
 
         return open_quietly(export, batch_size)
 

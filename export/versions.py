@@ -10,11 +10,8 @@ import time
 import uuid
 from collections.abc import Iterator
 
-from keras_transformer.ground.errors import UserError
-from keras_transformer.runs.lite_folder import is_lite_folder
+from keras_transformer.runs.versions import ExportError, is_version, version_numbers
 
-SAVED_MODEL = "saved_model.pb"  # what makes a folder a version
-HIGHEST = 2**63 - 1  # the highest version that the messages of TensorFlow Serving can hold
 UNFINISHED = ".unfinished-"  # how the name of a version begins while it is written
 SECONDS_TO_LOCK = 60  # a younger unfinished version may not be locked yet
 CERTIFICATE = "certificate.json"  # in a version, if it was compared with its run
@@ -23,61 +20,6 @@ LANGUAGES = "assets.extra/languages.json"  # the path in a version of what the l
 WARM_UP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # the path in a version that TensorFlow Serving reads
 
 log = logging.getLogger("export")
-
-
-class ExportError(UserError):
-    """An export that cannot be written or used; the message gives the reason."""
-
-
-def numbered_versions(folder: str | os.PathLike) -> dict[int, pathlib.Path]:
-    """Return the folder of each version in `folder` by its number, ascending, incomplete versions included.
-
-    The name may begin with zeros, as in `00000123`. Of two names of a number, the shorter one counts.
-    """
-    names = sorted((child.name for child in pathlib.Path(folder).iterdir()), key=len, reverse=True)
-    paths = {int(name): pathlib.Path(folder) / name for name in names if is_number(name)}
-    return dict(sorted(paths.items()))
-
-
-def version_numbers(folder: str | os.PathLike) -> list[int]:
-    """Return the version numbers in `folder`, ascending, incomplete versions included."""
-    return list(numbered_versions(folder))
-
-
-def is_number(name: str) -> bool:
-    """Return whether the name of a folder is the number of a version: digits, of a number that has 64 bits."""
-    return name.isascii() and name.isdigit() and int(name) <= HIGHEST
-
-
-def find_version(folder: str | os.PathLike) -> pathlib.Path:
-    """Return `folder` itself if it is a version, else the newest version in it. Raises ExportError if it has none."""
-    folder = pathlib.Path(folder)
-    if not folder.is_dir():
-        kind = "is a file" if folder.exists() else "does not exist"
-        raise ExportError(
-            f"{folder} {kind}; it must be a folder that `keras-transformer export RUN --to FOLDER` wrote."
-        )
-    if is_version(folder):
-        return folder
-    complete = [path for path in numbered_versions(folder).values() if is_version(path)]
-    if not complete:
-        from keras_transformer.runs.run_folder import refuse_run  # not needed to translate
-
-        refuse_run(folder, ExportError)
-        if is_lite_folder(folder):
-            raise ExportError(
-                f"{folder} is a LiteRT model alone, which servers do not read: `keras-transformer export RUN --to "
-                "FOLDER --litert` puts one beside the graph that they read."
-            )
-        raise ExportError(
-            f"{folder} holds no exported version. `keras-transformer export RUN --to {folder}` writes one."
-        )
-    return complete[-1]
-
-
-def is_version(folder: pathlib.Path) -> bool:
-    """Return whether a folder is an exported version."""
-    return (folder / SAVED_MODEL).is_file()
 
 
 def refuse_version(folder: str | os.PathLike) -> None:

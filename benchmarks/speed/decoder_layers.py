@@ -51,8 +51,8 @@ def translation(config: TransformerConfig, folder: pathlib.Path) -> dict[str, tu
     from keras_transformer.translation.parallel import tune_for_translation
 
     tune_for_translation()
-    from export.graph.exported import ExportedTranslator
     from keras_transformer.search.options import SearchOptions
+    from keras_transformer.translation.exported import ExportedTranslator
     from keras_transformer.translation.translator import Translator
 
     write_random_run(folder / "run", config)

@@ -167,7 +167,7 @@ def opened(engine: str, task: Task, shortlist: str, batch_size: int) -> Translat
     if engine.startswith("ctranslate2"):
         return opened_ctranslate2(place, task.longest + task.extra_length, shortlist, batch_size)
     if engine == "saved_model":
-        from export.graph.exported import ExportedTranslator
+        from keras_transformer.translation.exported import ExportedTranslator
 
         return ExportedTranslator(place, batch_size).translate
     from keras_transformer.lite.translator import LiteTranslator

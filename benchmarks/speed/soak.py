@@ -20,8 +20,8 @@ from benchmarks.speed.soak_clients import Found, Place, behaviours, states_of
 from benchmarks.speed.soak_questions import known_answers
 from benchmarks.speed.soak_table import faults, summary, write_results
 from benchmarks.speed.translate_work import test_lines
-from export.versions import find_version
 from keras_transformer.commands.console import exit_codes
+from keras_transformer.runs.versions import find_version
 
 MEMORY_SECONDS = 2.0  # between two looks at the server's memory
 KEPT = 3  # versions that stay in the folder

@@ -15,9 +15,9 @@ from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.search.options import RUN_OPTIONS
+from keras_transformer.translation.exported import ExportedTranslator, open_quietly
 from keras_transformer.translation.translator import Translator
 
-from ..graph.exported import ExportedTranslator, open_quietly
 from ..graph.operations import meta_graph, oldest_tensorflow, operations_in
 from ..versions import CERTIFICATE, LITERT, ExportError
 from .agreement import TIES, Agreement, agreement, plural

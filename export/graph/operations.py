@@ -3,9 +3,11 @@
 import pathlib
 
 from tensorflow.core.framework import node_def_pb2
-from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
+from tensorflow.core.protobuf import meta_graph_pb2
 
-from ..versions import SAVED_MODEL, ExportError
+from keras_transformer.translation.exported import meta_graph
+
+from ..versions import ExportError
 
 OLDEST = "2.12"  # its C++ runtime, with tensorflow-text 2.12, has all operations below in its registry
 OF_OLDEST = frozenset(
@@ -35,12 +37,6 @@ def refuse_xla(version: pathlib.Path) -> None:
     """Raise ExportError if a version needs XLA, which TensorFlow Serving switches off."""
     if names := xla_in(meta_graph(version)):
         raise ExportError(f"The graph needs XLA, which a server does not have: {', '.join(sorted(names))}.")
-
-
-def meta_graph(version: pathlib.Path) -> meta_graph_pb2.MetaGraphDef:
-    """Return the graph, function library and signatures of a version folder."""
-    saved = saved_model_pb2.SavedModel.FromString((version / SAVED_MODEL).read_bytes())
-    return saved.meta_graphs[0]
 
 
 def xla_in(graph: meta_graph_pb2.MetaGraphDef) -> set[str]:

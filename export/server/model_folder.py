@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from keras_transformer.ground.errors import first_line_of
 from keras_transformer.ground.files import resolved
+from keras_transformer.runs.versions import find_version, is_number, is_version, numbered_versions
 
-from ..versions import ExportError, find_version, is_number, is_version, numbered_versions
+from ..versions import ExportError
 from .errors import Code, RequestError, invalid, shown
 from .models_config import Model
 from .version import Version

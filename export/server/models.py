@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 
 from keras_transformer.ground.errors import first_line_of
+from keras_transformer.runs.versions import find_version
 
-from ..versions import find_version
 from .errors import Code, RequestError, shown
 from .model_folder import ModelFolder, Status
 from .models_config import Model, read_models

@@ -7,7 +7,9 @@ from typing import NamedTuple
 from google.protobuf import text_format
 from tensorflow_serving.config.model_server_config_pb2 import TENSORFLOW, ModelConfig, ModelServerConfig
 
-from ..versions import HIGHEST, ExportError, is_version
+from keras_transformer.runs.versions import HIGHEST, is_version
+
+from ..versions import ExportError
 
 PLATFORM = "tensorflow"
 MOST_BYTES = 1 << 20  # of a file of models, which has some hundred

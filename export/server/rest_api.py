@@ -17,7 +17,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..versions import is_number
+from keras_transformer.runs.versions import is_number
+
 from .api_keys import TRANSLATIONS, ApiKeys, KeyRequired
 from .dispatcher import Dispatcher
 from .errors import RequestError, answered_as, invalid, shown, unimplemented

@@ -8,7 +8,6 @@ import tensorflow as tf
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from export.certificate.agreement import TIES, agreement
-from export.graph.exported import ExportedTranslator
 from export.graph.operations import meta_graph, refuse_xla, xla_in
 from export.graph.served_graph import ServedGraph
 from export.graph.version_folder import WARM_UP_ROWS, write_saved_model
@@ -19,6 +18,7 @@ from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.saved_run import load_run
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.exported import ExportedTranslator
 from keras_transformer.translation.precision import in_precision
 from keras_transformer.translation.translator import Translator
 from tests.support.exports import OPTIONS, asker, write_version

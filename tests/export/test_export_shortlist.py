@@ -8,7 +8,6 @@ import pytest
 
 from export import __main__ as command
 from export.ctranslate2.convert import write_vocabulary_map
-from export.graph.exported import ExportedTranslator
 from export.graph.operations import refuse_xla
 from export.litert import convert
 from export.litert.write import write_model
@@ -21,6 +20,7 @@ from keras_transformer.runs.saved_run import load_run
 from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
 from keras_transformer.shortlist.lexicon import Lexicon
 from keras_transformer.shortlist.shortlist import build, shortlist_of, sum_of
+from keras_transformer.translation.exported import ExportedTranslator
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke
 from tests.support.exports import write_version

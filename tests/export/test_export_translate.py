@@ -9,11 +9,11 @@ import pytest
 import tensorflow as tf
 
 from export import translate as translate_command
-from export.graph import exported
 from keras_transformer.commands import translate_input
 from keras_transformer.commands.console import BATCHES_AT_ONCE
 from keras_transformer.ground.errors import UserError
 from keras_transformer.text.road import Candidates
+from keras_transformer.translation import exported
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.engines import Writer
 from tests.support.exports import write_version
@@ -220,8 +220,10 @@ import pathlib, runpy, sys, types
 from tests.support.engines import Writer
 
 echo = Writer(lambda line: line)
-sys.modules["export.graph.exported"] = types.SimpleNamespace(open_quietly=lambda version, batch_size: echo)
-sys.modules["export.versions"] = types.SimpleNamespace(find_version=pathlib.Path, ExportError=None)
+opens_echo = types.SimpleNamespace(open_quietly=lambda version, batch_size: echo)
+sys.modules["keras_transformer.translation.exported"] = opens_echo
+sys.modules["export.versions"] = types.SimpleNamespace(ExportError=None)
+sys.modules["keras_transformer.runs.versions"] = types.SimpleNamespace(find_version=pathlib.Path)
 sys.argv = ["translate", "folder", "--batch-size", "1"]
 runpy.run_module("export.translate", run_name="__main__")
 """

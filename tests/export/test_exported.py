@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export.graph.exported import ExportedTranslator
 from export.versions import ExportError
 from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.pieces.sources import encoded_lines
 from keras_transformer.pieces.translation import OUTPUTS, Translation, translations_of
 from keras_transformer.text.documents import DocumentTranslator
+from keras_transformer.translation.exported import ExportedTranslator
 from tests.support.echo import write_echo
 
 

@@ -11,7 +11,8 @@ from export.server.model_folder import State, Status
 from export.server.models import Models
 from export.server.models_config import ALL, Model, Policy
 from export.server.protocol import UNKNOWN, status_of
-from export.versions import HIGHEST, ExportError
+from export.versions import ExportError
+from keras_transformer.runs.versions import HIGHEST
 from tests.support.light_versions import LightVersion, use_light_versions, write_light
 
 ONLY = lambda *numbers: Policy(HIGHEST, frozenset(numbers))  # noqa: E731

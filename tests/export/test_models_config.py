@@ -6,7 +6,8 @@ import pathlib
 import pytest
 
 from export.server.models_config import ALL, LATEST, MOST_BYTES, Model, Policy, read_models
-from export.versions import HIGHEST, ExportError
+from export.versions import ExportError
+from keras_transformer.runs.versions import HIGHEST
 from tests.support.light_versions import write_light
 from tests.support.places import ROOT
 

@@ -6,7 +6,6 @@ import pytest
 
 from cluster.engines import GraphEngine
 from export.client.client import ServingClient
-from export.graph.exported import ExportedTranslator
 from export.litert.write import write_model
 from export.server.options import ServerOptions
 from export.server.process import local_server
@@ -20,6 +19,7 @@ from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.placeholders import symbols_of
 from keras_transformer.text.road import refuse_beyond
 from keras_transformer.text.spans import Protection
+from keras_transformer.translation.exported import ExportedTranslator
 from tests.support.exports import write_version
 from tests.support.places import ROOT
 from tests.support.runs import RUN_MODEL, SENTENCES, random_run

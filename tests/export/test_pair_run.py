@@ -8,13 +8,13 @@ import pytest
 import tensorflow as tf
 
 from export import __main__ as command
-from export.graph.exported import ExportedTranslator
 from export.graph.served_graph import ServedGraph
 from keras_transformer.ground.tokens import EOS
 from keras_transformer.models.imported.folder import import_folder
 from keras_transformer.runs.saved_run import load_run, save_run
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.explainer import Explainer
+from keras_transformer.translation.exported import ExportedTranslator
 from keras_transformer.translation.scorer import Scorer
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke

@@ -6,7 +6,7 @@ import pytest
 
 from export.server.errors import Code, RequestError
 from export.server.models_config import Model, Policy
-from export.versions import HIGHEST
+from keras_transformer.runs.versions import HIGHEST
 from tests.export.test_models import closed, numbers, opened, refresh, until, watched, written  # noqa: F401 (closed)
 from tests.support.light_versions import write_light
 

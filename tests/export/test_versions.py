@@ -6,19 +6,8 @@ import os
 import psutil
 import pytest
 
-from export.versions import (
-    HIGHEST,
-    SAVED_MODEL,
-    ExportError,
-    find_version,
-    is_number,
-    make_folder,
-    numbered_versions,
-    publish,
-    refuse_existing,
-    refuse_version,
-    unfinished_version,
-)
+from export.versions import ExportError, make_folder, publish, refuse_existing, refuse_version, unfinished_version
+from keras_transformer.runs.versions import HIGHEST, SAVED_MODEL, find_version, is_number, numbered_versions
 
 
 def names_in(folder):

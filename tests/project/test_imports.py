@@ -47,6 +47,7 @@ MAY_IMPORT_TENSORFLOW = {
         "pieces.graph_tokenizer",
         "translation.aligner",
         "translation.compiled_search",
+        "translation.exported",
         "translation.parallel",
         "translation.scorer",
     )

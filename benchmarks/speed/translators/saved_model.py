@@ -4,8 +4,8 @@ import functools
 import pathlib
 
 from benchmarks.speed.translators import Setting
-from export.graph.exported import ExportedTranslator
 from keras_transformer.ground.errors import UserError
+from keras_transformer.translation.exported import ExportedTranslator
 from keras_transformer.translation.parallel import tune_for_translation
 
 

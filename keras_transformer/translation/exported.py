@@ -9,15 +9,15 @@ from typing import Any
 
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer inside the graph)
+from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from keras_transformer.ground.errors import first_line_of
 from keras_transformer.ground.imports import quiet_imports
 from keras_transformer.pieces.batching import BATCH_SIZE
+from keras_transformer.runs.run_folder import SAVED_MODEL
+from keras_transformer.runs.versions import ExportError, find_version
 from keras_transformer.text.signatures import BEST, Columns, SignatureEngine, as_texts, first_values
 from keras_transformer.translation.parallel import map_batches, tune_for_translation
-
-from ..versions import ExportError, find_version
-from .operations import meta_graph
 
 
 class ExportedTranslator(SignatureEngine):
@@ -81,6 +81,12 @@ def defaults_in(folder: pathlib.Path) -> dict[str, dict[str, Any]]:
         name: first_values({key: tf.make_ndarray(value).tolist() for key, value in signature.defaults.items()})
         for name, signature in meta_graph(folder).signature_def.items()
     }
+
+
+def meta_graph(version: pathlib.Path) -> meta_graph_pb2.MetaGraphDef:
+    """Return the graph, function library and signatures of a version folder."""
+    saved = saved_model_pb2.SavedModel.FromString((version / SAVED_MODEL).read_bytes())
+    return saved.meta_graphs[0]
 
 
 def open_quietly(folder: str | os.PathLike, batch_size: int = BATCH_SIZE) -> ExportedTranslator:
