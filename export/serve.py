@@ -79,7 +79,8 @@ def serve(
         bool, typer.Option("--metrics-without-key", help="Prometheus needs no key.")
     ] = False,
     allow_origin: Annotated[
-        list[str] | None, typer.Option(metavar="ORIGIN", help="Pages of this site may ask: https://example.org.")
+        list[str] | None,
+        typer.Option(metavar="ORIGIN", help="Pages of this site, or an extension, may ask: https://example.org."),
     ] = None,
     unix_socket: Annotated[
         pathlib.Path | None, typer.Option(metavar="PATH", help="Answer HTTP at this Unix socket too.")

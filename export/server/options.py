@@ -14,6 +14,7 @@ BODIES_IN_FLIGHT, BODIES_PER_ANSWER = 32, 8
 MOST = {"workers": 1024, "body_bytes": 1 << 30, "connections": 1 << 20}  # gRPC has 31 bits for a number
 REFUSED = 32  # HTTP connections beside those that are served, which get 503, at most
 HOST = re.compile(r"[a-z0-9._:-]+")  # as browsers write one: other letters in Punycode
+EXTENSION = re.compile(r"(chrome|moz|safari-web)-extension://[A-Za-z0-9-]+")  # the origin of a browser's extension
 LONGEST_SECONDS = 86_400.0
 
 
@@ -46,7 +47,7 @@ class ServerOptions:
     tls_certificate, tls_key, tls_client_ca: files of `tls.Certificate`; without a certificate the ports have no TLS.
     api_key_file: the file of `api_keys.ApiKeys`; without it nobody needs a key.
     metrics_without_key: whether Prometheus needs none.
-    allow_origins: pages of which sites may ask, such as https://example.org.
+    allow_origins: pages of which sites, or which extensions of browsers, may ask, such as https://example.org.
     unix_socket, grpc_unix_socket: paths of Unix sockets at which REST and gRPC answer too, without TLS.
     """
 
@@ -113,12 +114,18 @@ class ServerOptions:
             if not is_origin(origin):
                 raise ExportError(
                     f"allow_origin is {origin!r}; it must be as browsers write it: https://example.org, in small "
-                    "letters, without a path, and with a port only if it is not the usual one."
+                    "letters, without a path, and with a port only if it is not the usual one, or an extension's "
+                    "chrome-extension://ID."
                 )
 
 
 def is_origin(text: str) -> bool:
-    """Return whether a text is the origin of pages, as browsers write it: scheme, host, and port if it is unusual."""
+    """Return whether a text is the origin of pages, as browsers write it: scheme, host, and port if it is unusual.
+
+    Extensions have a scheme of their own.
+    """
+    if EXTENSION.fullmatch(text):
+        return True
     try:
         parts = urllib.parse.urlsplit(text)
         usual = {"http": 80, "https": 443}[parts.scheme]

@@ -55,7 +55,7 @@ MAY_IMPORT_TENSORFLOW = {
 # the top level of train/
 STORY = {"__init__", "__main__", "run", "evaluate", "compare", "calibrate", "distil", "projector"}
 PEERS = set("pyspark py4j torch jax scipy ctranslate2 transformers playwright axe_playwright_python".split())
-PEERS |= {"pysubs2", "translate"}
+PEERS |= {"pysubs2", "translate", "libretranslatepy", "translatepy", "openapi_spec_validator", "schemathesis"}
 
 
 def test_each_file_on_the_way_to_the_softmax_imports_the_next_one():
