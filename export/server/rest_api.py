@@ -13,10 +13,11 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from keras_transformer.page.reference import policy, reference
 from keras_transformer.runs.versions import is_number
 
 from .api_keys import TRANSLATIONS, ApiKeys, KeyRequired
@@ -27,10 +28,11 @@ from .json_codec import json_codec
 from .libretranslate import KEYED_BODIES, OPEN_PATHS, LibreTranslate
 from .metrics import CONTENT_TYPE
 from .model_folder import State
+from .openapi import description
 from .own_host import OwnHost
 from .protocol import definitions_of, status_of
 from .translations_api import OpenAiError, TranslationsApi, answer_openai_error
-from .welcome import welcome
+from .welcome import HEADERS, welcome
 
 SHORTEST = 1024  # bytes: below, packing gains nothing
 LEVEL = 4  # of zlib's 1 to 9: half the size of level 1's output costs twice its time, more gains little
@@ -40,6 +42,7 @@ CHOICE = r"(?:(?i:/versions)/(?P<version>[0-9]+)|(?i:/labels)/(?P<label>[^/:]+))
 PREDICTION = re.compile(rf"(?i:/v1/models)/(?P<name>[^/:]+){CHOICE}:(?P<method>classify|regress|predict)")
 STATUS = re.compile(rf"(?i:/v1/models)(?:/(?P<name>[^/:]+))?{CHOICE}(?P<metadata>(?i:/metadata))?")
 METRICS = "/monitoring/prometheus/metrics"  # the path of TensorFlow Serving
+DESCRIBED = ("/openapi.json", "/docs")
 ALLOWED_METHODS = ["GET", "POST"]  # of pages of other sites
 ALLOWED_HEADERS = ["authorization", "content-encoding", "content-type", "x-api-key"]
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
@@ -48,12 +51,14 @@ METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 def rest_application(dispatcher: Dispatcher, keys: ApiKeys | None) -> OwnHost:
     """Return the ASGI application that answers through a Dispatcher, to those who have one of the keys if there are."""
     paths = LibreTranslate(dispatcher, keys).paths()
-    api = RestApi(dispatcher, frozenset([TRANSLATIONS, *(each.path for each in paths)]))
+    api = RestApi(dispatcher, frozenset([TRANSLATIONS, *DESCRIBED, *(each.path for each in paths)]))
     application = Starlette(
         routes=[
             Route("/", api.welcome),
             Route(METRICS, api.metrics),
             *paths,
+            Route(DESCRIBED[0], api.description),
+            Route(DESCRIBED[1], api.docs),
             Route(TRANSLATIONS, TranslationsApi(dispatcher).translate, methods=["POST"]),
             Route("/{path:path}", api.model, methods=METHODS),
         ],
@@ -68,7 +73,7 @@ def rest_application(dispatcher: Dispatcher, keys: ApiKeys | None) -> OwnHost:
     options = dispatcher.options
     guarded: ASGIApp = GzipAnswers(application)
     if keys is not None:
-        open_paths = [*OPEN_PATHS, *([METRICS] if options.metrics_without_key else [])]
+        open_paths = [*OPEN_PATHS, *DESCRIBED, *([METRICS] if options.metrics_without_key else [])]
         count = functools.partial(dispatcher.metrics.refused, "REST")
         guarded = KeyRequired(guarded, keys, open_paths, count, KEYED_BODIES)
     if options.allow_origins:  # before the keys, which a browser's question whether it may ask does not have
@@ -89,9 +94,19 @@ class RestApi:
         served = [folder.name for folder in models if folder.versions] or models.names
         name = request.query_params.get("model", served[0])
         version = self.dispatcher.version(name)
-        port = f":{request.url.port}" if request.url.port else ""
-        origin = f"{request.url.scheme}://localhost{port}"
-        return welcome(name, origin, version.signatures, version.example, served)
+        return welcome(name, origin_of(request), version.signatures, version.example, served)
+
+    def _description(self) -> dict[str, Any]:
+        return description(self.dispatcher.models, self.dispatcher.options.api_key_file is not None)
+
+    async def description(self, request: Request) -> Response:
+        """Answer with the description of this API in the form of OpenAPI."""
+        return as_json(self._description())
+
+    async def docs(self, request: Request) -> Response:
+        """Answer with a page of the same."""
+        headers = HEADERS | {"Content-Security-Policy": f"{policy()}; frame-ancestors 'none'"}
+        return HTMLResponse(reference(self._description(), origin_of(request)), headers=headers)
 
     async def metrics(self, request: Request) -> Response:
         """Answer with counts and times for Prometheus."""
@@ -139,6 +154,12 @@ class RestApi:
                 chunks = await unless_disconnected(request, self.dispatcher.predict(version, question, share, until))
             share.resize(sum(map(len, chunks)))
             return Answer(chunks, stack.pop_all(), self.dispatcher.options.deadline)
+
+
+def origin_of(request: Request) -> str:
+    """Return this server as a reader of its pages reaches it."""
+    port = f":{request.url.port}" if request.url.port else ""
+    return f"{request.url.scheme}://localhost{port}"
 
 
 def choice_in(found: re.Match[str]) -> int | str | None:

@@ -54,7 +54,7 @@ def page_data(
 ) -> dict[str, Any] | None:
     """Return what the page must know to ask; None if the version has no signature `translate` with options."""
     translate = signatures.get("translate")
-    if translate is None or not set(NEEDED) <= set(translate.defaults):
+    if translate is None or not is_askable(translate):
         return None
     return {
         "model": name,
@@ -65,6 +65,11 @@ def page_data(
         "explanation": None,
         "example": example,
     }
+
+
+def is_askable(translate: Signature) -> bool:
+    """Return whether a signature has the options from which the bounds of all follow."""
+    return set(NEEDED) <= set(translate.defaults)
 
 
 def given_by(defaults: Arrays) -> list[Input]:
