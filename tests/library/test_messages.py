@@ -7,7 +7,7 @@ import pytest
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.messages import LONGEST_WHOLE, is_sentence, joined, lost, pieces_of, without_messages
-from keras_transformer.text.road import NOTHING, Ask, translate
+from keras_transformer.text.road import NOTHING, Ask, Candidates, translate
 from keras_transformer.text.sentences import sentences_of
 from keras_transformer.text.spans import LEFT, RIGHT, Protection
 from tests.support.engines import Writer, diagonal
@@ -105,7 +105,7 @@ def test_the_road_translates_branches_one_by_one_and_protects_their_numbers_and_
     assert engine.asked[:3] == ["a cat", "", ""] and engine.asked[3:] == ["I see # dog", "I see # dogs of {name}"]
 
 
-def test_what_a_message_lacks_is_named_and_its_score_is_that_of_the_worst_sentence():
+def test_what_a_message_lacks_is_named_and_its_score_is_that_of_the_worst_sentence(caplog):
     scores = {"# dog": -3.0, "# dogs": -1.0}
 
     class Engine(Writer):
@@ -116,10 +116,24 @@ def test_what_a_message_lacks_is_named_and_its_score_is_that_of_the_worst_senten
                 for line, each in zip(lines, found, strict=True)
             ]
 
-    [candidates] = translate(Engine(lambda line: "y"), [PLURAL], [Ask(required=("z",))])
+    [candidates] = translate(Engine(lambda line: "y"), [PLURAL], [Ask(required=("z",))], first_line=7)
+    assert [message.partition(" has no place")[0] for message in caplog.messages] == ["line 7: #, z"]
     first, second = candidates.translations
     assert first == second and first.score == -3.0 and first.unplaced == ("#", "z")
     assert first.text == "{n, plural, one {y} other {y}}"
+
+
+def test_a_message_has_as_many_translations_as_the_sentence_with_most_and_the_others_give_their_last():
+    class Engine(Writer):
+        def search(self, lines, asks, first_line):
+            texts = [[line.upper(), line.title()][: line.count(" ")] or [line] for line in lines]
+            return [Candidates([Translation(text, 0.0) for text in of_line]) for of_line in texts]
+
+    [candidates] = translate(Engine(capitals_of), ["{n, plural, one {# dog} other {# old dogs}}"], [NOTHING])
+    assert [each.text for each in candidates.translations] == [
+        "{n, plural, one {# DOG} other {# OLD DOGS}}",
+        "{n, plural, one {# DOG} other {# Old Dogs}}",
+    ]
 
 
 def test_a_message_is_inside_of_one_sentence_and_is_not_divided_if_it_is_long():

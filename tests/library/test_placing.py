@@ -20,7 +20,7 @@ from keras_transformer.text.placing import (
     trailing,
 )
 from keras_transformer.text.protected import joint, moved
-from keras_transformer.text.source import Source
+from keras_transformer.text.source import Source, replaced
 from keras_transformer.text.spans import NUMBERS, PLACEHOLDERS, TAGS, TERM, Span
 from keras_transformer.text.tags import without_tags
 from keras_transformer.text.unit_chain import Unit, UnitChain
@@ -51,6 +51,24 @@ def test_an_alignment_is_pairs_of_numbers():
 @pytest.mark.parametrize("start, end, numbers", [(0, 3, [0]), (2, 5, [1]), (1, 4, [0, 1]), (2, 3, []), (0, 5, [0, 1])])
 def test_a_part_of_a_text_is_of_the_words_that_it_touches(start, end, numbers):
     assert list(Source("ab cd", ()).words_of(start, end)) == numbers
+
+
+@pytest.mark.parametrize(
+    "text, place, number",
+    [("a b", 0, 0), ("a b", 1, 1), ("a b", 2, 1), ("(a). b", 1, 0), ("(a). b", 2, 1), ("ab", 1, 1)],
+)
+def test_a_word_is_behind_a_place_if_its_first_letter_is(text, place, number):
+    assert Source(text, ()).first_word_behind(place) == number
+
+
+@pytest.mark.parametrize(
+    "spans, others",
+    [([], "{x} a {y}{z} b"), (["{x}"], " a {y}{z} b"), (["{y}", "{z}"], "{x} a  b"), (["{x}", "{y}", "{z}"], " a  b")],
+)
+def test_the_text_between_spans_stays_if_something_takes_their_place(spans, others):
+    of_spans = source("{x} a {y}{z} b", *spans)
+    assert replaced(of_spans.text, of_spans.spans, lambda span: "") == others
+    assert replaced(of_spans.text, of_spans.spans, lambda span: span.target) == of_spans.text
 
 
 @pytest.mark.parametrize(
@@ -120,6 +138,25 @@ def test_spans_of_one_word_are_one_group():
 )
 def test_a_span_takes_the_place_of_what_it_is_aligned_to_with_its_punctuation(of, translation, alignment, text):
     assert text_of(placed(of, translation, alignment).units) == text
+
+
+@pytest.mark.parametrize(
+    "translation, alignment, required, text",
+    [
+        ("c Hund d", [(0, 0), (1, 1), (2, 2)], ["Hund"], "c Hund {x} d"),
+        ("c alter Hund d", [(0, 0), (0, 1), (2, 3)], ["alter Hund"], "c alter Hund {x} d"),
+        ("ein alter Hund d", [(0, 0), (1, 1), (2, 3)], ["ein alter", "alter Hund"], "ein alter Hund {x} d"),
+    ],
+)
+def test_a_span_neither_replaces_nor_divides_what_is_required(translation, alignment, required, text):
+    assert text_of(placed(source("a {x} b", "{x}"), translation, alignment, required).units) == text
+
+
+def test_what_belongs_before_a_span_of_several_words_divides_it_not():
+    spans = source("N b c {y} d", "N", "{y}")
+    of_two = Source(spans.text, (spans.spans[0]._replace(target="New York"), spans.spans[1]))
+    alignment = [(0, 0), (0, 1), (4, 2), (0, 3), (0, 4)]
+    assert text_of(placed(of_two, "v w x y z .", alignment).units) == "{y} New York ."
 
 
 @pytest.mark.parametrize(
