@@ -169,29 +169,48 @@ MATCHED = (
 )  # at one place, and never searched for
 
 
-def patterns():
-    """Every compiled pattern of the room `text`, by module and name; those of tables by their key too."""
-    for module in pkgutil.walk_packages(text.__path__, f"{text.__name__}."):
-        for name, value in vars(importlib.import_module(module.name)).items():
-            table = dict(enumerate(value)) if isinstance(value, tuple) else value if isinstance(value, dict) else {}
-            for key, each in [("", value), *table.items()]:
-                if isinstance(each, re.Pattern) and isinstance(each.pattern, str):
-                    yield (f"{module.name}.{name} {key}", each.match if name in MATCHED else each.finditer), each
+def patterns(packages):
+    """Every compiled pattern of packages, by module and name; those of tables by their key too."""
+    for package in packages:
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if module.name.endswith("__main__"):
+                continue
+            for name, value in vars(importlib.import_module(module.name)).items():
+                table = dict(enumerate(value)) if isinstance(value, tuple) else value if isinstance(value, dict) else {}
+                for key, each in [("", value), *table.items()]:
+                    if isinstance(each, re.Pattern):
+                        yield (f"{module.name}.{name} {key}", each.match if name in MATCHED else each.finditer), each
 
 
-def test_every_pattern_reads_a_line_in_time_that_grows_with_it():
-    different = {pattern: use for use, pattern in patterns()}
-    assert len(different) > 30
-    slow = {}
-    for name, use in different.values():
+def slow_patterns(packages):
+    """The patterns that take more than about four times the time for four times a line, with the line's kind."""
+    different, slow = {pattern: use for use, pattern in patterns(packages)}, {}
+    for pattern, (name, use) in different.items():
         for kind, make in ADVERSARIAL.items():
+
+            def line(n, make=make, pattern=pattern):
+                return make(n) if isinstance(pattern.pattern, str) else make(n).encode("utf-8", "surrogatepass")
 
             def read(text, use=use):
                 collections.deque(use(text) or (), maxlen=0) if use.__name__ == "finditer" else use(text)
 
-            if seconds_of(read, make(4000)) > 2 * LITTLE and (growth := growth_of(read, make, 1000)) > MOST_GROWTH:
+            begin = time.process_time()
+            read(line(4000))
+            if time.process_time() - begin > 2 * LITTLE and (growth := growth_of(read, line, 1000)) > MOST_GROWTH:
                 slow[name, kind] = growth
-    assert not slow
+    return len(different), slow
+
+
+def test_every_pattern_of_text_reads_a_line_in_time_that_grows_with_it():
+    count, slow = slow_patterns([text])
+    assert count > 30 and not slow
+
+
+@pytest.mark.slow
+def test_so_does_every_pattern_of_the_project():
+    packages = [importlib.import_module(name) for name in ("keras_transformer", "export", "train", "cluster")]
+    count, slow = slow_patterns(packages)
+    assert count > 60 and not slow
 
 
 @pytest.mark.parametrize("depth", [10, 64, 65, 1400, 5000])

@@ -28,7 +28,9 @@ PAIRED_TESTS = {
     "bootstrap": Resampling("bs", RESAMPLES, MOST_RESAMPLED),  # Koehn 2004
     "randomization": Resampling("ar", 10_000, 10 * MOST_RESAMPLED),  # Riezler and Maxwell 2005
 }
-DRAWN = re.compile(r"(ar|bs):\d+\|seed:\d+|[\d,]+ resamples, seed \d+")  # in a signature: how often, and from what
+DRAWN = re.compile(
+    r"(ar|bs):\d++\|seed:\d++|(?<![\d,])[\d,]++ resamples, seed \d+"
+)  # in a signature: how often, and from what
 
 
 class Difference(NamedTuple):

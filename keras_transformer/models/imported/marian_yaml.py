@@ -31,8 +31,8 @@ CHARACTERS = {  # of YAML 1.2, section 5.7
     "L": "\u2028",
     "P": "\u2029",
 }
-OPTION = re.compile(r"([\w-]+):(?:\s+(.*))?")
-ITEM = re.compile(r"\s*-\s+(.*)")
+OPTION = re.compile(r"(?<![\w-])([\w-]++):(?:\s++(.*))?")
+ITEM = re.compile(r"\s*+-\s++(.*)")
 NUMBERS = {"true": True, "false": False, "null": None, "~": None}
 
 
