@@ -90,7 +90,7 @@ class Listener(socket.socket):
     For a connection counts only from the end of its handshake on, and so many may begin one.
     """
 
-    files = math.inf
+    files: float  # how many may be open
 
     @classmethod
     def of(cls, listener: socket.socket, connections: int) -> "Listener":

@@ -2,19 +2,17 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.pieces.prefixes import NO_PREFIX, Prefix, PrefixReader, rules_of_prefixes
+from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.forbidden import Sequences, rule_of_forbidden, search_without
 from keras_transformer.text.required import PhraseReader, Phrases, rule_of_required
 from keras_transformer.text.road import Ask
-
-if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
-    from keras_transformer.pieces.tokenizer import Tokenizer
 
 
 class Constraints(NamedTuple):
@@ -37,7 +35,7 @@ NO_CONSTRAINTS = Constraints()
 class ConstraintReader:
     """Turns what lines ask into tokens. longest: of a prefix, and of the phrases of a line, fewer tokens than this."""
 
-    def __init__(self, tokenizer: "Tokenizer", longest_prefix: int, longest_output: int):
+    def __init__(self, tokenizer: Tokenizer, longest_prefix: int, longest_output: int):
         self._tokenizer, self._longest_prefix, self._longest_output = tokenizer, longest_prefix, longest_output
         self.phrases = PhraseReader(tokenizer)
 

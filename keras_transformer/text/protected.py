@@ -122,7 +122,7 @@ class ProtectedLine:
         for found in SYMBOL.finditer(text) if self.symbols else ():
             number = int(found[1])
             target = self.symbols[number - 1] if number <= len(self.symbols) else found[0]
-            before, after = self._neighbours.get(found[0], (self.source.text[-1:], ""))
+            before, after = self._neighbours.get(found[0], ("", ""))
             between, reached = text[reached : found.start()], found.end()
             space = joint(target[-1:], text[reached : reached + 1], after)
             parts += [between, joint(between[-1:] or last, target[:1], before), target, space]
