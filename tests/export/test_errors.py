@@ -4,7 +4,7 @@ import grpc
 import pytest
 import tensorflow as tf
 
-from export.server.errors import Code, RequestError, from_tensorflow, invalid, message_of_the_graph
+from export.server.errors import Code, RequestError, answered_as, from_tensorflow, invalid, message_of_the_graph
 
 
 def test_a_refusal_is_the_sentence_of_the_assertion(tmp_path):
@@ -21,6 +21,16 @@ def test_a_refusal_is_the_sentence_of_the_assertion(tmp_path):
         served(beam_size=tf.constant(9))
     found = from_tensorflow(error.value)
     assert (found.code, found.message) == (Code.INVALID_ARGUMENT, "beam_size must be [1 to 4]. [9]")
+
+
+def test_the_log_tells_where_a_request_failed_and_no_text_of_it(caplog):
+    try:
+        int("a secret")
+    except ValueError as error:
+        found = answered_as(error)
+    assert found.code is Code.INTERNAL
+    [message] = caplog.messages
+    assert "ValueError" in message and __file__ in message and "secret" not in message + found.message
 
 
 OF_THE_REQUEST = {"InvalidArgumentError", "OutOfRangeError", "FailedPreconditionError"}

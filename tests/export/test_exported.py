@@ -1,5 +1,6 @@
 """An export as Python opens it: each line has its own translation, and what does not translate is refused."""
 
+import contextlib
 import types
 
 import numpy as np
@@ -7,9 +8,11 @@ import pytest
 import tensorflow as tf
 
 from export.versions import ExportError
+from keras_transformer.ground.errors import InputError
 from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.pieces.sources import encoded_lines
 from keras_transformer.pieces.translation import OUTPUTS, Translation, translations_of
+from keras_transformer.runs.lite_folder import PREFIX_TOKENS
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.translation.exported import ExportedTranslator
 from tests.support.echo import write_echo
@@ -128,6 +131,21 @@ def test_a_litert_model_tells_what_it_does_not_read_as_a_whole(pair, words, capl
     line = "fox " * words
     list(encoded_lines(pair[1], [line], 9))
     assert translator.are_too_long([line]) == [bool(caplog.records)]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "sentence"),
+    [
+        ("a " * PREFIX_TOKENS, None),
+        ("a " * (PREFIX_TOKENS + 1), "has 33 tokens; at most 32"),
+        ("a " + "q" * 20, "a word of more than 8 tokens"),
+    ],
+)
+def test_a_litert_model_tells_before_a_search_that_it_has_no_room_for_a_prefix(pair, prefix, sentence):
+    translator = LiteTranslator.__new__(LiteTranslator)
+    translator.tokenizer = pair[1]
+    with pytest.raises(InputError, match=sentence) if sentence else contextlib.nullcontext():
+        translator.check_prefix(prefix)
 
 
 VALUES = (["the fox", "a hen"], [np.float32(-0.5), -2], [True, False], [np.float32(0.25), 0.75])

@@ -141,6 +141,12 @@ def test_of_checks_that_wait_for_their_message_the_oldest_gives_way():
     assert health._waiting == {}
 
 
+def test_the_one_that_gives_way_does_so_at_once():
+    begun = time.monotonic()
+    answers = answer_of(Health(lambda: True, seconds=10.0, most=1), None, b"")
+    assert sorted(map(str, answers)) == [str(SERVING), "DEADLINE_EXCEEDED"] and time.monotonic() - begun < 10.0
+
+
 def test_a_server_whose_threads_stand_still_is_not_well():
     """One that moves is: a single batch that takes long is none."""
     options, over = ServerOptions(workers=2, deadline=0.05), threading.Event()

@@ -121,5 +121,22 @@ def test_a_line_is_too_long_as_the_tokenizer_tells_or_else_the_translation(name)
     assert Table(**{name: {"truncated": [True, False]}}).are_too_long(["a", "b"]) == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("defaults", "options", "is_searched"),
+    [({}, {}, False), ({"keep_letterless": 1}, {}, False), ({"keep_letterless": 0}, {}, True)]
+    + [({"keep_letterless": 1}, {"keep_letterless": 0}, True), ({"keep_letterless": 0}, {"keep_letterless": 1}, False)],
+)
+def test_a_line_without_a_letter_comes_back_as_it_is_unless_the_export_or_its_options_read_digits(
+    defaults, options, is_searched
+):
+    answer = {name: values[:1] for name, values in BEAM.items()}
+    graph = Table(
+        {"n_best": 1} | defaults, translate=answer, serving_default={"translation": ["ein Hund"], "score": [0]}
+    )
+    [best] = graph.with_options(options).translate(["12345"])
+    assert best.text == ("ein Hund" if is_searched else "12345")
+    assert graph.calls[-1][1]["text"] == ["12345" if is_searched else ""]
+
+
 def test_bytes_are_texts_however_deep():
     assert as_texts([[b"a\xff"], 1, "b"]) == [["a\ufffd"], 1, "b"]

@@ -39,6 +39,17 @@ def test_programs_find_the_scores_perplexity_and_parameters():
     assert found.items() >= card.as_json().items()
 
 
+@pytest.mark.parametrize(
+    ("interval", "perplexity"), [((6.5, 7.5), "7.000 (6.500 to 7.500, 95 per cent interval)"), (None, "7.000")]
+)
+def test_the_perplexity_stands_with_its_interval_if_it_has_one(interval, perplexity):
+    kept = SELECTION.kept
+    kept = kept._replace(validation=kept.validation._replace(perplexity_interval=interval))
+    card = Evaluator("de", WordCounts(collections.Counter(), "no text")).scorecard(TIMED)
+    text = report.scores_text("data.test", card, SearchOptions(), Selection(kept, []))
+    assert f"- validation perplexity {perplexity} per token; " in text
+
+
 FILES = {"source": "files", "train": [["a/train.en", "a/train.de"]], "validation": [["val.en", "val.de"]]}
 
 
