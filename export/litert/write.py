@@ -1,5 +1,6 @@
 """Write a trained model as a LiteRT folder, and compare its translations with the Translator's."""
 
+import hashlib
 import json
 import pathlib
 from typing import NamedTuple
@@ -42,11 +43,12 @@ def write_model(
     rooms = rooms_up_to(translator.max_source_tokens, options.extra_length, constraints)
     placeholders = placeholders_in(translator.tokenizer.pieces())
     edges = PhraseReader(translator.tokenizer).word_edges if constraints else None
-    write_atomically(files.model, lite_model(transformer, options, rooms, quantization, placeholders, table, edges))
+    model = lite_model(transformer, options, rooms, quantization, placeholders, table, edges)
+    write_atomically(files.model, model)
     write_atomically(files.tokenizer, translator.tokenizer.model_bytes)
     write_atomically(folder / "README.md", readme(name, options, rooms, quantization))
     search = {option: getattr(options, option) for option in RUN_OPTIONS}
-    Description(search, rooms, quantization).save(files.description)
+    Description(search, rooms, quantization, hashlib.sha256(model).hexdigest()).save(files.description)
     if translator.calibration:
         translator.calibration.save(files.calibration)
 

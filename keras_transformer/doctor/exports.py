@@ -11,7 +11,7 @@ from keras_transformer.ground.errors import UserError, first_line_of
 from keras_transformer.ground.files import files_in
 from keras_transformer.ground.notations import json_of
 from keras_transformer.pieces.pair_tokenizer import open_tokenizer
-from keras_transformer.runs.lite_folder import DESCRIPTION, Description, LiteFolder
+from keras_transformer.runs.lite_folder import DESCRIPTION, Description, LiteFolder, why_damaged
 
 AGAIN = "export the run again, or copy the folder again"
 CERTIFICATE = "certificate.json"
@@ -81,12 +81,14 @@ def lite_model(path: pathlib.Path) -> Iterator[Finding]:
     try:
         description = Description.load(folder.description)
         open_tokenizer(folder.tokenizer)
-        with folder.model.open("rb") as file:
-            beginning = file.read(8)
+        content = folder.model.read_bytes()
     except (UserError, OSError) as error:
         yield missing(f"{path}: {first_line_of(error)[:-1]}", AGAIN)
         return
-    if beginning[4:] != FLATBUFFER:
+    if why := why_damaged(content, description.sha256):
+        yield missing(f"{folder.model} is damaged: {why[:-1]}", AGAIN)
+        return
+    if content[4:8] != FLATBUFFER:
         yield missing(f"{folder.model} is no LiteRT file", AGAIN)
         return
     yield ok(

@@ -25,7 +25,7 @@ from keras_transformer.pieces.pair_tokenizer import open_tokenizer
 from keras_transformer.pieces.sources import are_longer, encoded_lines
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.confidence import Calibration, confidence_by
-from keras_transformer.runs.lite_folder import PREFIX_TOKENS, Description, LiteFolder, Room
+from keras_transformer.runs.lite_folder import PREFIX_TOKENS, Description, LiteFolder, Room, why_damaged
 from keras_transformer.search.options import LONGEST_OUTPUT, SearchOptions
 from keras_transformer.text.constraints import NO_CONSTRAINTS, ConstraintReader, Constraints, search_under
 from keras_transformer.text.placeholders import placeholders_in
@@ -66,7 +66,8 @@ class LiteTranslator(Engine):
         self.tokenizer = open_tokenizer(files.tokenizer)
         calibration = Calibration.load(files.calibration) if files.calibration.exists() else None
         self._confidence = confidence_by(calibration, self.options)
-        self._searches = SearchPool(files.model, processor_cores() if threads is None else threads)
+        cores = processor_cores() if threads is None else threads
+        self._searches = SearchPool(files.model, cores, self.description.sha256)
         self._searches.prepare(smallest(self.description.rooms))
 
     @functools.cached_property
@@ -169,9 +170,9 @@ class SearchPool:
     They are made when they are needed. Of the idle ones, KEPT per thread stay, those that were used last.
     """
 
-    def __init__(self, model: pathlib.Path, size: int):
+    def __init__(self, model: pathlib.Path, size: int, sha256: str | None = None):
         self._model, self._size = model, size
-        self._file = read_model(model)
+        self._file = read_model(model, sha256)
         self._free = threading.BoundedSemaphore(size)
         self._lock = threading.Lock()  # of what follows
         self._idle: list[Search] = []  # the one that was used last is the last
@@ -249,16 +250,17 @@ def require_litert() -> None:
         )
 
 
-def read_model(model: pathlib.Path) -> bytes:
-    """Return the file. Raises ConfigError if it cannot be read or is empty, or if LiteRT is not installed.
+def read_model(model: pathlib.Path, sha256: str | None = None) -> bytes:
+    """Return the file. Raises ConfigError if it cannot be read or is damaged, or if LiteRT is not installed.
 
     It is not mapped: whoever empties or overwrites a file that is mapped ends the process (SIGBUS).
     """
     require_litert()
     try:
-        if content := model.read_bytes():
-            return content
-        raise ValueError("It is empty.")
+        content = model.read_bytes()
+        if why := why_damaged(content, sha256):
+            raise ValueError(why)
+        return content
     except (OSError, ValueError) as error:
         raise cannot_be_opened(model, error) from None
 

@@ -1,5 +1,6 @@
 """The folder of a LiteRT model: search.tflite, its tokenizer, and litert.json, which says what the file holds."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -50,12 +51,13 @@ class Description(NamedTuple):
     """How the file searches, and for which shapes it was made.
 
     search: values of RUN_OPTIONS. rooms: what its signatures translate. quantization: how its weights are kept,
-    "float16" or "int8"; None is float32.
+    "float16" or "int8"; None is float32. sha256: of the file, in hexadecimal; None: it was not kept yet.
     """
 
     search: dict[str, Any]
     rooms: tuple[Room, ...]
     quantization: str | None = None
+    sha256: str | None = None
 
     @property
     def max_source_tokens(self) -> int:
@@ -81,12 +83,22 @@ class Description(NamedTuple):
             SearchOptions(**search)
             if not any(room.rows == 1 and room.outputs is None and not room.is_constrained for room in rooms):
                 raise ConfigError("it has no room for one sentence and any translation")
-            return cls(search, rooms, values["quantization"])
+            return cls(search, rooms, values["quantization"], values.get("sha256"))
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
         except (KeyError, TypeError, ValueError, ConfigError) as error:
             cause = str(error).rstrip(".")
             raise ConfigError(f"{path} is damaged: {cause}. Restore it, or export the run again.") from None
+
+
+def why_damaged(content: bytes, sha256: str | None) -> str | None:
+    """Return why a LiteRT file is damaged, by its SHA-256; None if it is whole, or of before that was kept."""
+    if not content:
+        return "It is empty."
+    if sha256 is None or (actual := hashlib.sha256(content).hexdigest()) == sha256:
+        return None
+    told = f"Its SHA-256 begins with {actual[:12]}, and {DESCRIPTION} says {sha256[:12]}"
+    return f"{told}: it is damaged, or of another export."
 
 
 def is_lite_folder(path: str | os.PathLike) -> bool:

@@ -171,7 +171,7 @@ def test_eight_short_sentences_share_a_room():
 class FewSteps:
     """In place of a SearchPool: its outputs are the sentence itself, which rooms with a bound never finish."""
 
-    def __init__(self, model, size):
+    def __init__(self, *of_file):
         self.asked = []
 
     def prepare(self, room):
@@ -207,7 +207,7 @@ def test_a_sentence_that_does_not_end_within_its_room_is_searched_again_in_one_f
 def made(monkeypatch):
     """The signatures of the interpreters that pools make, in their order; they are no interpreters."""
     made = []
-    monkeypatch.setattr(lite, "read_model", lambda model: b"a file")
+    monkeypatch.setattr(lite, "read_model", lambda *of_file: b"a file")
     monkeypatch.setattr(lite, "one_signature", lambda file, signature: signature.encode())
     monkeypatch.setattr(lite, "runner_of", lambda model, content, signature: made.append(signature) or mock.Mock())
     return made

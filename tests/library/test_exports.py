@@ -1,6 +1,8 @@
 """What `keras-transformer doctor` says of an export, whole or damaged."""
 
+import hashlib
 import json
+import pathlib
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import tensorflow as tf
 
 from keras_transformer.doctor import exports, folders
 from keras_transformer.doctor.finding import MISSING, NOTE, OK
+from keras_transformer.runs.lite_folder import Description
 from tests.support.findings import cut, removed, states, the_missing
 from tests.support.marian_files import safetensors
 
@@ -76,6 +79,19 @@ def test_an_asset_without_content_is_found_and_what_was_killed_is_noted(version)
 def test_a_version_with_a_litert_model_is_whole_if_that_is(version):
     (version / "assets.extra/litert").mkdir(parents=True)
     assert MISSING in states(folders.folder(version))
+
+
+def test_a_litert_file_must_have_the_checksum_that_its_description_tells(tmp_path):
+    preset = pathlib.Path(__file__).parents[2] / "presets/multi30k_en_de/litert"
+    for name in ("search.tflite", "tokenizer.model", "litert.json"):
+        (tmp_path / name).symlink_to(preset / name)
+    description = Description.load(tmp_path / "litert.json")._replace(sha256=None)
+    whole = hashlib.sha256((preset / "search.tflite").read_bytes()).hexdigest()
+    for sha256, state in ((None, OK), ("0" * 64, MISSING), (whole, OK)):
+        (tmp_path / "litert.json").unlink()
+        description._replace(sha256=sha256).save(tmp_path / "litert.json")
+        [finding] = folders.folder(tmp_path)
+        assert finding.state == state and ("is damaged: Its SHA-256" in finding.text) == (state == MISSING)
 
 
 def test_a_certificate_tells_how_many_translations_differed_and_that_there_was_none(version):

@@ -1,5 +1,6 @@
 """Interpreters of LiteRT without LiteRT: which are made, what they are asked, and what is said if there are none."""
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -17,7 +18,7 @@ from tests.support.processes import python
 @pytest.fixture
 def pool(monkeypatch):
     """A function from a number of threads to a pool, whose runners answer with what they are asked."""
-    monkeypatch.setattr(lite, "read_model", lambda model: b"a file")
+    monkeypatch.setattr(lite, "read_model", lambda *of_file: b"a file")
     monkeypatch.setattr(lite, "one_signature", lambda file, signature: signature.encode())
     monkeypatch.setattr(lite, "runner_of", lambda model, content, signature: lambda **asked: (signature, asked))
     return lambda size: lite.SearchPool("model", size)
@@ -83,6 +84,22 @@ def test_without_litert_no_file_is_opened(tmp_path, monkeypatch):
     lite.require_litert()
 
 
+@pytest.mark.parametrize("place", [0, 1000, 2047])
+def test_a_file_of_which_a_byte_has_changed_is_refused_by_its_checksum(tmp_path, monkeypatch, place):
+    monkeypatch.setattr(importlib.util, "find_spec", {"ai_edge_litert": "there"}.__getitem__)
+    path, content = tmp_path / "search.tflite", bytes(2048)
+    path.write_bytes(content)
+    sha256 = hashlib.sha256(content).hexdigest()
+    assert lite.read_model(path, sha256) == lite.read_model(path) == content
+    path.write_bytes(content[:place] + b"x" + content[place + 1 :])
+    lite.read_model(path)  # a folder of before it was kept
+    with pytest.raises(ConfigError, match="is damaged, or of another export. Export the run again.$"):
+        lite.read_model(path, sha256)
+    path.write_bytes(content[:place])
+    with pytest.raises(ConfigError, match="Export the run again.$"):
+        lite.read_model(path, sha256)
+
+
 ROOMS = (Room(1, 64), Room(1, 32, 12), Room(8, 32, 12))
 DESCRIPTION = Description({"beam_size": 2}, ROOMS, "int8")
 
@@ -90,6 +107,8 @@ DESCRIPTION = Description({"beam_size": 2}, ROOMS, "int8")
 def test_what_is_written_is_read(tmp_path):
     DESCRIPTION.save(tmp_path / "litert.json")
     assert Description.load(tmp_path / "litert.json") == DESCRIPTION
+    DESCRIPTION._replace(sha256="0f").save(tmp_path / "litert.json")
+    assert Description.load(tmp_path / "litert.json").sha256 == "0f"
 
 
 def test_the_longest_source_is_that_of_a_room_for_any_translation():
