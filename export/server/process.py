@@ -103,6 +103,8 @@ async def run_server(
             importlib.import_module(package)
     options = dataclasses.replace(options, connections=connections_possible(options.connections))
     dispatcher, listeners = Dispatcher(models, options), []
+    meaning = "Certificates and API keys whose files changed and cannot be used, so that the old ones stay in use."
+    dispatcher.metrics.watch("failing_secrets", meaning, lambda: len(secrets.failing))
     try:
         listeners.append(open_port(options.host, options.port))
         if options.unix_socket is not None:

@@ -21,6 +21,7 @@ class Secrets:
     def __init__(self, options: ServerOptions):
         self.certificate: Certificate | None = None
         self.keys: ApiKeys | None = None
+        self.failing: set[str] = set()  # those whose files changed and cannot be used: what was read before stays
         if options.tls_certificate is not None and options.tls_key is not None:
             self.certificate = Certificate(options.tls_certificate, options.tls_key, options.tls_client_ca)
         if options.api_key_file is not None:
@@ -46,7 +47,9 @@ class Secrets:
                     if secret is not None and await asyncio.to_thread(secret.refresh):
                         log.warning("the %s changed; connections and requests from now on use the new ones", name)
                     logged.pop(name, None)
+                    self.failing.discard(name)
                 except ExportError as error:
+                    self.failing.add(name)
                     if logged.get(name) != str(error):
                         log.error("%s The %s read before stay in use.", error, name)
                     logged[name] = str(error)

@@ -227,6 +227,32 @@ def test_a_file_that_is_being_written_makes_no_key_of_half_of_one(tmp_path):
     assert keys.permits([("x-api-key", KEYS[1])])
 
 
+def test_a_key_file_that_is_emptied_revokes_nothing_and_is_logged_and_counted(echo_folder, tmp_path, caplog):
+    file = tmp_path / "keys"
+    file.write_text(KEYS[0])
+    options = ServerOptions(port=0, grpc_port=0, api_key_file=file, metrics_without_key=True, poll_seconds=0.05)
+
+    def failing(address, expected):
+        """Whether the metric has this value within 20 seconds."""
+        end = time.monotonic() + 20
+        while f"keras_transformer_failing_secrets {expected}.0" not in requests.get(address.page_url + METRICS).text:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        return True
+
+    with local_server(echo_folder, options) as address:
+        assert failing(address, 0)
+        file.write_text("")
+        assert failing(address, 1) and asked(address, **bearer(KEYS[0])).status_code == 200
+        assert [message for message in caplog.messages if message.endswith("The API keys read before stay in use.")]
+        file.write_text(KEYS[1])
+        assert failing(address, 0)
+        end = time.monotonic() + 20  # of two looks, the second one counts
+        while asked(address, **bearer(KEYS[0])).status_code != 401:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
 def test_predictions_without_a_key_are_counted(keyed):
     """And nothing else that is refused."""
     address, _ = keyed
