@@ -59,6 +59,22 @@ def export(
         ),
     ] = None,
     no_check: Annotated[bool, typer.Option("--no-check", help="Publish without comparing.")] = False,
+    source_language: Annotated[
+        str,
+        typer.Option(
+            metavar="CODE",
+            help="Of the text that names none, such as en, for a model that reads several.",
+            show_default="the only one",
+        ),
+    ] = "",
+    target_language: Annotated[
+        str,
+        typer.Option(
+            metavar="CODE",
+            help="Into which a text is translated that names none, for a model that writes several.",
+            show_default="the only one",
+        ),
+    ] = "",
 ):
     """Export a run, and check that the export translates alike.
 
@@ -87,8 +103,10 @@ def export(
         chosen = format.chosen()
         folder = RunFolder(opened(run))
         sentences = None if no_check else check or folder.check_lines
-        options = SearchOptions(**search.with_run_defaults(folder.inference().search))
-        print(chosen.export(ExportJob(folder.path, to, options, max_source_tokens, sentences)))
+        inference = folder.inference()
+        options = SearchOptions(**search.with_run_defaults(inference.search))
+        languages = inference.languages.by_default(source_language, target_language)
+        print(chosen.export(ExportJob(folder.path, to, options, max_source_tokens, sentences, languages)))
 
 
 main = program(app, log=log, ends=end_on_interrupt)

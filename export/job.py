@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol
 import typer
 
 from keras_transformer.ground.files import read_lines
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, SOURCE, TARGET, Languages
 from keras_transformer.pieces.normalization import is_blank
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.search.options import OFF, SearchOptions
@@ -35,7 +36,7 @@ class ExportJob(NamedTuple):
 
     run: the run folder. folder: where the export is written. options: how it searches. max_source_tokens: longer
     sentences are truncated to this number of tokens. sentences: the file of source sentences on which the export is
-    compared with the run; None: it is not compared.
+    compared with the run; None: it is not compared. languages: of the model; whoever names none means its defaults.
     """
 
     run: pathlib.Path
@@ -43,6 +44,7 @@ class ExportJob(NamedTuple):
     options: SearchOptions
     max_source_tokens: int
     sentences: pathlib.Path | None
+    languages: Languages = NO_LANGUAGES
 
     def load_run(self) -> tuple["keras.Model", "Tokenizer"]:
         """Return the trained model and its tokenizer, ready for the comparison. Raises UserError if there is no run.
@@ -65,6 +67,14 @@ class ExportJob(NamedTuple):
     def without_shortlist(self) -> "ExportJob":
         """Return the job for a format whose probabilities are over all pieces."""
         return self._replace(options=dataclasses.replace(self.options, shortlist=OFF))
+
+    def refuse_marks(self, format: str) -> None:
+        """Raises ExportError, which names the format, for a model that is told languages otherwise than by a tag."""
+        if self.languages.needs(SOURCE) or self.languages.needs(TARGET):
+            raise ExportError(
+                f"This model is told languages by pieces at the ends of a sentence, which a user of --format {format} "
+                "would have to put there: export it as saved_model or litert."
+            )
 
     def lines(self) -> list[str]:
         """Return the sentences to compare on, none without a comparison. Raises ExportError if the file has none."""

@@ -78,6 +78,7 @@ class SavedModel:
             precision=self.precision,
             calibration=calibration,
             shortlist=job.load_shortlist(),
+            languages=job.languages,
         )
         with quiet_imports():  # the tokenizer prints a notice
             graph = ServedGraph(
@@ -88,6 +89,7 @@ class SavedModel:
                 self.alignment_layer,
                 calibration,
                 translator.shortlist,
+                job.languages,
             )
         with signals_raise(), unfinished_version(job.folder) as unfinished:
             write_saved_model(graph, tokenizer, unfinished, tuple(self.signatures or ()))

@@ -16,7 +16,6 @@ UNFINISHED = ".unfinished-"  # how the name of a version begins while it is writ
 SECONDS_TO_LOCK = 60  # a younger unfinished version may not be locked yet
 CERTIFICATE = "certificate.json"  # in a version, if it was compared with its run
 LITERT = "assets.extra/litert"  # the path in a version of a LiteRT model, which TensorFlow Serving does not read
-LANGUAGES = "assets.extra/languages.json"  # the path in a version of what the local server knows of its languages
 WARM_UP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # the path in a version that TensorFlow Serving reads
 
 log = logging.getLogger("export")

@@ -38,6 +38,7 @@ class CTranslate2:
             from . import convert
 
         convert.require(self.quantization)
+        job.refuse_marks("ctranslate2")
         transformer, tokenizer = job.load_run()
         shortlist, job = job.load_shortlist(), job.without_shortlist()  # scores are compared over all pieces
         lines = job.lines()

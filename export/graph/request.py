@@ -26,6 +26,13 @@ PREFIX = Input("target_prefix", "", tf.string, 0, 0, "prefixes", TARGET_PREFIX, 
 REQUIRED_HELP = "Phrases that a translation must have, one per line of this text."
 REQUIRED = Input("required", "", tf.string, 0, 0, "required", REQUIRED_HELP, OUTPUT)
 FORBIDDEN_HELP = "Words and phrases that no translation may have, one per line of this text; capitals do not count."
+LANGUAGES = "Languages"  # the group on the page
+SOURCE_LANGUAGE = Input(
+    "source_language", "", tf.string, 0, 0, "", "The code of the language of the text, such as en.", LANGUAGES
+)
+TARGET_LANGUAGE = Input(
+    "target_language", "", tf.string, 0, 0, "", "The code of the language to translate into, such as de.", LANGUAGES
+)
 TEXT = "Text"  # the group on the page, of inputs that `explain` does not have
 FORBIDDEN = Input("forbidden", "", tf.string, 0, 0, "forbidden", FORBIDDEN_HELP, TEXT)
 

@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_transformer.ground.tokens import PAD
 from keras_transformer.pieces.batching import BYTES_PER_TOKEN
 from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.runs.confidence import Calibration
 from keras_transformer.search.options import SearchOptions, check_coverage, check_reads_no_text
@@ -28,6 +29,7 @@ from ..versions import ExportError
 from .confidences import Confidences
 from .explained import EXPLAINED_LINES, explained_line, no_explanation
 from .forbidden import Found, found_in, read_forbidden, search_without
+from .languages import GraphLanguages, LineMarks, with_marks
 from .phrases import (
     GraphPhraseReader,
     LineRules,
@@ -41,7 +43,19 @@ from .phrases import (
 from .prefixes import GraphPrefixReader
 from .prepared import prepared_decoder
 from .ragged_rows import kept, of_values
-from .request import FORBIDDEN, PREFIX, REQUIRED, agreeing, alpha_of, checked, inputs_of, of_each_line, signature
+from .request import (
+    FORBIDDEN,
+    PREFIX,
+    REQUIRED,
+    SOURCE_LANGUAGE,
+    TARGET_LANGUAGE,
+    agreeing,
+    alpha_of,
+    checked,
+    inputs_of,
+    of_each_line,
+    signature,
+)
 from .slices import first_bytes, in_slices, lengths_of, padded, with_end
 from .text_outputs import EMPTY, alignments, checked_layer, fill_up, joined, written
 
@@ -58,6 +72,7 @@ class ServedGraph(tf.Module):
             source, alignments are empty.
         calibration: of the run; None: outputs have no confidences.
         shortlist: of the run, for options whose `shortlist` is "on".
+        languages: which the model reads and writes, and which of them a request means that names none.
 
     Only the weights and the tokenizer's model are tracked, and so saved: no layer, no optimizer.
     Raises ExportError if weights and products are neither all float32 nor all bfloat16 and if there is no such
@@ -73,6 +88,7 @@ class ServedGraph(tf.Module):
         alignment_layer: int | None = None,
         calibration: Calibration | None = None,
         shortlist: Shortlist | None = None,
+        languages: Languages = NO_LANGUAGES,
     ):
         super().__init__(name="translator")
         dtypes = {weight.dtype for weight in transformer.weights}
@@ -100,17 +116,19 @@ class ServedGraph(tf.Module):
         if (positions := transformer.model_config.position_limit) is not None:
             self.longest_output = min(self.longest_output, positions)
         self._inputs = inputs_of(options, self.longest_output)
+        self.languages, self._languages = languages, GraphLanguages(languages, tokenizer)
 
     def signatures(self) -> dict:
         """Return the functions that a server offers, by name."""
         text = tf.TensorSpec([None], tf.string, name="text")
         translation = tf.TensorSpec([None], tf.string, name="translation")
+        codes = [SOURCE_LANGUAGE, TARGET_LANGUAGE] if self._languages.are_known else []
         return {
             "serving_default": signature(self.translate_best, [text]),
-            "translate": signature(self.translate, [text], [*self._inputs, PREFIX, REQUIRED, FORBIDDEN]),
-            "score": signature(self.score, [text, translation], [alpha_of(self._inputs)]),
+            "translate": signature(self.translate, [text], [*self._inputs, PREFIX, REQUIRED, FORBIDDEN, *codes]),
+            "score": signature(self.score, [text, translation], [alpha_of(self._inputs), *codes]),
             "tokenize": signature(self.tokenize, [text]),
-            "explain": signature(self.explain, [text], [*self._inputs, PREFIX, REQUIRED]),
+            "explain": signature(self.explain, [text], [*self._inputs, PREFIX, REQUIRED, *codes]),
         }
 
     def translate_best(self, text) -> dict:
@@ -121,11 +139,13 @@ class ServedGraph(tf.Module):
         "truncated": bool (B,)}, and with a calibration "confidence": float32 (B,).
         """
         is_kept = is_letterless(text) & bool(self.options.keep_letterless)
-        ids, truncated = self.encode(tf.where(is_kept, "", text), self.max_source_tokens)
+        marks = self.marks_of({}, text)
+        ids, truncated = self.encode(tf.where(is_kept, "", text), self.max_source_tokens, marks)
 
         def run(indices) -> dict:
             source_ids = padded(tf.gather(ids, indices))
-            plan = self._plan.replace(rules=Rules.of(self._placeholders(source_ids)))
+            of_lines = {name: tf.gather(rule, indices) for name, rule in self._languages.rules(marks).items()}
+            plan = self._plan.replace(rules=Rules.of(self._placeholders(source_ids) | of_lines))
             hypotheses = search(self._decoder, source_ids, plan)
             best = hypotheses.scores[:, 0]
             with tf.control_dependencies(
@@ -160,9 +180,10 @@ class ServedGraph(tf.Module):
         Columns beyond `n_best`, or beyond what the search found, have empty strings and the score NEVER.
         """
         lines, decode = tf.size(text), self.tokenizer.decode
-        rules, is_cut = self.rules_of_lines(inputs, text, self.max_source_tokens)
+        marks = self.marks_of(inputs, text)
+        rules, is_cut = self.rules_of_lines(inputs, text, self.max_source_tokens, marks)
         is_kept = is_letterless(text) & (rules.rules.pop("keep_letterless") > 0)
-        ids, truncated = self.encode(tf.where(is_kept, "", text), self.max_source_tokens)
+        ids, truncated = self.encode(tf.where(is_kept, "", text), self.max_source_tokens, marks)
         truncated |= is_cut
 
         forbidden = read_forbidden(of_each_line(FORBIDDEN.name, inputs[FORBIDDEN.name], lines))
@@ -190,13 +211,21 @@ class ServedGraph(tf.Module):
         nothing |= {name: tf.where(is_first, 0.0, nothing[name]) for name in ("scores", "log_probabilities")}
         return in_slices(lengths_of(ids), run, nothing) | {"truncated": truncated}
 
-    def rules_of_lines(self, inputs: dict, text, most: int):
+    def marks_of(self, inputs: dict, text) -> LineMarks:
+        """Return the marks of lines, string (B,), whose languages are among these inputs, or the default ones."""
+        codes = (inputs.get(each.name, tf.constant([""])) for each in (SOURCE_LANGUAGE, TARGET_LANGUAGE))
+        names = SOURCE_LANGUAGE.name, TARGET_LANGUAGE.name
+        of_lines = (of_each_line(name, code, tf.size(text)) for name, code in zip(names, codes, strict=True))
+        return self._languages.marks(*of_lines)
+
+    def rules_of_lines(self, inputs: dict, text, most: int, marks: LineMarks):
         """Return the LineRules of lines, string (B,), and whether their prefixes were cut: bool (B,)."""
         lines = tf.size(text)
         rules = agreeing({each.rule: checked(each, inputs[each.name], lines) for each in self._inputs})
         prefix, required = (of_each_line(each.name, inputs[each.name], lines) for each in (PREFIX, REQUIRED))
         prefixes, endings, is_cut = self._prefixes.read(prefix, most)
         required = self._phrases.read(with_phrases_of_source(required, text, rules), most)
+        rules |= self._languages.rules(marks)
         return LineRules(rules, prefixes, endings, required, self._phrases.word_edges), is_cut
 
     def explain(self, text, **inputs) -> dict:
@@ -208,8 +237,9 @@ class ServedGraph(tf.Module):
         lines = tf.size(text)
         message = f"explain takes at most {EXPLAINED_LINES} lines."
         with tf.control_dependencies([tf.debugging.Assert(lines <= EXPLAINED_LINES, [message, lines])]):
-            ids, truncated = self.encode(text, min(EXPLAINED_TOKENS, self.max_source_tokens))
-        rules, is_cut = self.rules_of_lines(inputs, text, EXPLAINED_TOKENS)
+            marks = self.marks_of(inputs, text)
+            ids, truncated = self.encode(text, min(EXPLAINED_TOKENS, self.max_source_tokens), marks)
+        rules, is_cut = self.rules_of_lines(inputs, text, EXPLAINED_TOKENS, marks)
         del rules.rules["keep_letterless"]
         rules.rules["limits"] = tf.minimum(rules.rules["limits"], EXPLAINED_TOKENS)
         truncated |= is_cut
@@ -231,18 +261,19 @@ class ServedGraph(tf.Module):
 
     def outputs_of(self, source_ids, found: Found, rules: dict) -> dict:
         """Return the outputs of `translate` for a slice: R sentences, source_ids (R, S), rules (R, ...) -> (R, K)."""
-        ids, of_search, source_pieces = found.ids, found.outputs(), self.pieces_of(source_ids)
+        ids, of_search = found.ids, found.outputs()
+        source_pieces = self._languages.words_of(self.pieces_of(source_ids), rules)
 
         def outputs_of_rank(rank):
             target_ids = ids[:, rank]
             forced = self._forced(source_ids, target_ids)
             pieces = self.pieces_of(target_ids)
-            has_token = target_ids != PAD
+            has_token, log_probs = target_ids != PAD, self._languages.priced(forced.log_probs)
             return {
-                "log_probabilities": tf.reduce_sum(forced.log_probs, axis=1),
+                "log_probabilities": tf.reduce_sum(log_probs, axis=1),
                 "pieces": joined(pieces, has_token),
-                "piece_log_probabilities": joined(written(forced.log_probs), has_token),
-                "alignments": self.alignments_of(forced, source_pieces, pieces),
+                "piece_log_probabilities": joined(written(log_probs), has_token),
+                "alignments": self.alignments_of(forced, source_pieces, self._languages.without_opening(pieces)),
             }
 
         specs = {name: tf.TensorSpec([None], value.dtype) for name, value in EMPTY.items() if name not in of_search}
@@ -262,24 +293,27 @@ class ServedGraph(tf.Module):
             return tf.fill(tf.shape(source_pieces)[:1], "")
         return alignments(tf.reduce_mean(tf.cast(attention, tf.float32), axis=1), source_pieces, target_pieces)
 
-    def score(self, text, translation, length_penalty) -> dict:
+    def score(self, text, translation, length_penalty, **languages) -> dict:
         """Compute the log-probability of a translation of each line.
 
         An empty translation is EOS alone. A line without text has the log-probability 0. The outputs are those of
         `translate` for one translation per line, all (B,). Of a translation that is longer than any output, the
         beginning is scored, and `truncated` is true.
         """
-        ids, truncated = self.encode(text, self.max_source_tokens)
+        marks = self.marks_of(languages, text)
+        ids, truncated = self.encode(text, self.max_source_tokens, marks)
         lines = tf.size(text)
         alpha = checked(alpha_of(self._inputs), length_penalty, lines)
         targets = self.tokenizer.encode_target(of_each_line("translation", translation, lines))
-        truncated |= lengths_of(targets) >= self.longest_output
-        targets = with_end(targets[:, : self.longest_output - 1])
+        most = self.longest_output - self._languages.has_openings
+        truncated |= lengths_of(targets) >= most
+        targets = with_marks(targets[:, : most - 1], marks.of_target)
 
         def run(indices) -> dict:
             source_ids, target_ids = (padded(tf.gather(side, indices)) for side in (ids, targets))
             forced = self._forced(source_ids, target_ids)
-            total, has_token = tf.reduce_sum(forced.log_probs, axis=1), target_ids != PAD
+            log_probs = self._languages.priced(forced.log_probs)
+            total, has_token = tf.reduce_sum(log_probs, axis=1), target_ids != PAD
             count = tf.reduce_sum(tf.cast(has_token, tf.int32), axis=1)
             score = total / length_penalty_of(count, tf.gather(alpha, indices), self.options.length_normalization)
             if self.options.coverage_penalty:
@@ -288,7 +322,7 @@ class ServedGraph(tf.Module):
                 "score": score,
                 "log_probability": total,
                 "pieces": joined(self.pieces_of(target_ids), has_token),
-                "piece_log_probabilities": joined(written(forced.log_probs), has_token),
+                "piece_log_probabilities": joined(written(log_probs), has_token),
             }
 
         empty = {"score": 0.0, "log_probability": 0.0, "pieces": "", "piece_log_probabilities": ""}
@@ -306,16 +340,19 @@ class ServedGraph(tf.Module):
         texts = {"pieces": self.pieces_of(ids), "ids": tf.strings.as_string(ids)}
         return {name: joined(values, ids != PAD) for name, values in texts.items()} | {"truncated": truncated}
 
-    def encode(self, text, most: int):
+    def encode(self, text, most: int, marks: LineMarks | None = None):
         """Return the tokens of each line, EOS last, none for a blank line; and whether the line was cut.
+
+        With marks, those of the languages are among them.
 
         Shapes: text string (B,) -> int32 RaggedTensor (B, None), at most `most` tokens each; bool (B,).
         """
         longest = most * BYTES_PER_TOKEN
         has_text = ~is_blank(text)
         pieces = self.tokenizer.encode(tf.where(has_text, first_bytes(text, longest), ""))
-        is_long = (tf.strings.length(text) > longest) | (lengths_of(pieces) >= most)
-        ids = with_end(pieces[:, : most - 1])
+        room = most - 1 - (self._languages.most_in_source if marks else 0)
+        is_long = (tf.strings.length(text) > longest) | (lengths_of(pieces) > room)
+        ids = with_marks(pieces[:, :room], marks.of_source) if marks else with_end(pieces[:, :room])
         return kept(ids, of_values(has_text, ids)), has_text & is_long
 
     def pieces_of(self, ids):

@@ -88,10 +88,10 @@ def alignments(attention, source_pieces, target_pieces):
 def membership(pieces):
     """Return which word each piece belongs to: string (B, L) -> float32 (B, L, words), 0 for EOS and padding.
 
-    A word begins at a piece that begins with a space, and at the first piece.
+    A word begins at a piece that begins with a space, and at the first piece that is of a word.
     """
     is_real = ~tf.reduce_any(pieces[..., tf.newaxis] == tf.constant(["<pad>", "</s>"]), axis=-1)
     is_start = (tf.strings.substr(pieces, 0, 1, unit="UTF8_CHAR") == WORD_START) & is_real
-    is_start |= tf.range(tf.shape(pieces)[1]) == 0
+    is_start |= is_real & (tf.cumsum(tf.cast(is_real, tf.int32), axis=1) == 1)
     words = tf.cumsum(tf.cast(is_start, tf.int32), axis=1) - 1
     return tf.one_hot(words, tf.maximum(tf.reduce_max(words) + 1, 1)) * tf.cast(is_real, tf.float32)[..., tf.newaxis]

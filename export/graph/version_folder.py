@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import json
 import pathlib
 from collections.abc import Iterator
 from typing import TypeVar
@@ -13,7 +14,10 @@ from tensorflow.python.eager import context  # without it, no way to say what a 
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from keras_transformer.ground.errors import first_line_of
+from keras_transformer.ground.files import write_atomically
+from keras_transformer.pieces.language_marks import NO_LANGUAGES
 from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.runs.versions import LANGUAGES
 
 from ..versions import WARM_UP_REQUESTS, ExportError
 from .served_graph import ServedGraph
@@ -45,6 +49,8 @@ def write_saved_model(served: ServedGraph, tokenizer: Tokenizer, folder: pathlib
         with without_garbage_collection(), quick_to_prepare():
             tf.saved_model.save(served, str(folder), signatures, options)
         write_warm_up_requests(folder, warm_up_batches(tokenizer, served.max_source_tokens), set(signatures))
+        if served.languages != NO_LANGUAGES:
+            write_atomically(folder / LANGUAGES, json.dumps(served.languages.as_json(), indent=1) + "\n")
     except tf.errors.OpError as error:
         raise ExportError(f"{folder} cannot be written: {first_line_of(error)}") from None
 

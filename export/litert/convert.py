@@ -4,7 +4,7 @@ import contextlib
 import functools
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -68,14 +68,25 @@ def rooms_up_to(max_source_tokens: int, extra_length: int, constraints: bool = F
     )
 
 
+class LiteHow(NamedTuple):
+    """What all signatures of a file have in common.
+
+    placeholders: the ids that are placeholders. word_edges: of the vocabulary (text/required.py), if a room is
+    constrained. has_openings: whether outputs begin with the piece of a language.
+    """
+
+    options: SearchOptions
+    placeholders: Sequence[int] = ()
+    word_edges: np.ndarray | None = None
+    has_openings: bool = False
+
+
 def lite_model(
     model: keras.Model,
-    options: SearchOptions,
+    how: LiteHow,
     rooms: Iterable[Room],
     quantization: str | None,
-    placeholders: Sequence[int] = (),
     shortlist: ShortlistTable | None = None,
-    word_edges: np.ndarray | None = None,
 ) -> bytes:
     """Return the file: one signature per room, which share the weights.
 
@@ -84,19 +95,21 @@ def lite_model(
     float32 (rows, K), -inf for what no hypothesis filled, is_cut bool (rows, K), and is_done bool (rows,): False if the
     search has not ended within the outputs of the room, and so has found nothing yet. One that is constrained has rules
     of the search as inputs too, `constraints_of`, and gives lost float32 (rows, K): see WithPhrases. It is a signature
-    of its own, since its search takes longer.
+    of its own, since its search takes longer. If outputs begin with the piece of a language, openings int32 (rows,) is
+    an input of every signature.
 
     `quantization`: "int8" keeps the weights of products as 8-bit integers, and rounds what they are multiplied with
-    when it comes. None keeps them as float32. `placeholders`: the ids that are placeholders.
-    `word_edges`: of the vocabulary (text/required.py), if a room is constrained.
+    when it comes. None keeps them as float32.
     """
     decoder = joint_decoder([model])
     reading = contextlib.nullcontext() if quantization is None else read_as_integers(model)
     with reading:
         tables = [shortlist and shortlist._replace(most=most) for most in CHOSEN[quantization]]
-        outputs = functools.partial(search_outputs, decoder, options, placeholders, word_edges)
+        outputs = functools.partial(search_outputs, decoder, how)
         searches = ((room, functools.partial(outputs, tables[room.rows > 1])) for room in rooms)
-        return merged(converted(room, search_function(each, room), quantization) for room, each in searches)
+        return merged(
+            converted(room, search_function(each, room, how.has_openings), quantization) for room, each in searches
+        )
 
 
 def converted(room: Room, search: Any, quantization: str | None) -> bytes:
@@ -110,7 +123,7 @@ def converted(room: Room, search: Any, quantization: str | None) -> bytes:
         return converter.convert()
 
 
-def search_function(outputs: Callable, room: Room) -> Any:
+def search_function(outputs: Callable, room: Room, has_openings: bool = False) -> Any:
     """Return the search of a room as a function whose weights are constants.
 
     Of a function with variables, the converter keeps the weights apart from the file if there are several signatures.
@@ -119,6 +132,8 @@ def search_function(outputs: Callable, room: Room) -> Any:
         "source_ids": tf.TensorSpec([room.rows, room.tokens], tf.int32),
         "n_best": tf.TensorSpec([room.rows], tf.int32),
     }
+    if has_openings:
+        specs["openings"] = tf.TensorSpec([room.rows], tf.int32)
     if room.is_constrained:
         specs |= constraints_of(room.rows)
     positions = positions_of_loops(room)
@@ -159,9 +174,7 @@ def positions_of_loops(room: Room) -> tuple[int, ...]:
 
 def search_outputs(
     decoder: Any,
-    options: SearchOptions,
-    placeholders: Sequence[int],
-    word_edges: np.ndarray | None,
+    how: LiteHow,
     shortlist: ShortlistTable | None,
     positions: tuple[int, ...],
     source_ids,
@@ -169,8 +182,10 @@ def search_outputs(
 ) -> dict[str, Any]:
     """Return the outputs of a signature: see `lite_model`."""
     is_constrained = "required" in rules
-    rules |= rule_of_placeholders(placeholders, source_ids) | ({"word_edges": word_edges} if is_constrained else {})
-    found = search_with_phrases(decoder, source_ids, SearchPlan(options, Rules.of(rules), shortlist, positions, True))
+    rules |= rule_of_placeholders(how.placeholders, source_ids)
+    rules |= {"word_edges": how.word_edges} if is_constrained else {}
+    plan = SearchPlan(how.options, Rules.of(rules), shortlist, positions, True)
+    found = search_with_phrases(decoder, source_ids, plan)
     outputs = {
         "ids": found.ids,
         "scores": ops.where(found.scores > NEVER / 2, found.scores, -float("inf")),

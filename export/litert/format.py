@@ -59,6 +59,7 @@ class LiteRT:
             max_source_tokens=job.max_source_tokens,
             shortlist=job.load_shortlist(),
             calibration=calibration_of(RunFolder(job.run)),
+            languages=job.languages,
         )
         with signals_raise(), unfinished_version(folder.parent) as unfinished:
             write_model(transformer, translator, unfinished, folder.name, self.quantization, self.constraints)

@@ -45,6 +45,7 @@ print(tokenizer.decode(best[best > 3].tolist()), outputs["scores"][0, 0])
 - `source_ids` int32 (rows, tokens): pieces, the end of the sentence (3), then 0.
 - `n_best` int32 (rows): how many of the best hypotheses of each sentence are wanted; the search may end before it
   knows the others.
+- `openings` int32 (rows), if the model is told the language to write: the piece of it.
 - `prefixes` int32 (rows, {prefix_tokens}) and `endings` int32 (rows, N, {ending_tokens}), of `translate_constrained_`
   alone, if the file was written with `--constraints`: the pieces with which the translation must begin, then 0; and N
   sequences, one of which must follow, each then 0. N is any number.

@@ -19,7 +19,7 @@ from keras_transformer.translation.translator import Translator
 
 from ..certificate.agreement import Agreement, agreement, plural
 from ..versions import CERTIFICATE, ExportError
-from .convert import lite_model, rooms_up_to
+from .convert import LiteHow, lite_model, rooms_up_to
 from .readme import readme
 
 PACKAGES = ("tensorflow", "keras", "ai-edge-litert", "sentencepiece")
@@ -43,12 +43,14 @@ def write_model(
     rooms = rooms_up_to(translator.max_source_tokens, options.extra_length, constraints)
     placeholders = placeholders_in(translator.tokenizer.pieces())
     edges = PhraseReader(translator.tokenizer).word_edges if constraints else None
-    model = lite_model(transformer, options, rooms, quantization, placeholders, table, edges)
+    how = LiteHow(options, placeholders, edges, bool(translator.languages.target_first))
+    model = lite_model(transformer, how, rooms, quantization, table)
     write_atomically(files.model, model)
     write_atomically(files.tokenizer, translator.tokenizer.model_bytes)
     write_atomically(folder / "README.md", readme(name, options, rooms, quantization))
     search = {option: getattr(options, option) for option in RUN_OPTIONS}
-    Description(search, rooms, quantization, hashlib.sha256(model).hexdigest()).save(files.description)
+    checksum = hashlib.sha256(model).hexdigest()
+    Description(search, rooms, quantization, checksum, translator.languages).save(files.description)
     if translator.calibration:
         translator.calibration.save(files.calibration)
 

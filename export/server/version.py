@@ -20,12 +20,11 @@ from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from keras_transformer.ground.errors import UserError, first_line_of
 from keras_transformer.ground.notations import json_of
-from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
-from keras_transformer.runs.versions import is_number
+from keras_transformer.runs.versions import MOST_BYTES, is_number, languages_in
 from keras_transformer.text.placeholders import placeholders_known
 
 from ..graph.operations import meta_graph
-from ..versions import CERTIFICATE, LANGUAGES, LITERT, WARM_UP_REQUESTS, ExportError
+from ..versions import CERTIFICATE, LITERT, WARM_UP_REQUESTS, ExportError
 from .errors import RequestError, from_tensorflow, invalid
 from .few_sentences import few_sentences_of
 from .messages import run_messages, text_output
@@ -35,7 +34,6 @@ from .protobuf_codec import array_of
 from .signature import Arrays, Signature, read_signature, signature_named
 
 IN_THE_CALLING_THREAD = tf.compat.v1.RunOptions(inter_op_thread_pool=-1)  # operations start no other thread
-MOST_BYTES = 1 << 20  # of a certificate, which has some thousand
 
 log = logging.getLogger("export.server")
 
@@ -54,7 +52,7 @@ class Version:
         self.path, self.number = path, int(path.name) if is_number(path.name) else 1
         self.model = ""  # the name of the model, which a ModelFolder knows
         self.users = 0  # requests that it is answering
-        self.languages = languages_of(path)
+        self.languages = languages_in(path)
         graph = tf.Graph()
         threads = tf.compat.v1.ConfigProto(
             intra_op_parallelism_threads=1, inter_op_parallelism_threads=1, use_per_session_threads=True
@@ -182,17 +180,6 @@ def example_of(path: pathlib.Path) -> str:
 def aligns(path: pathlib.Path) -> bool:
     """Return whether the model of a version aligns words, as all but those without attention do."""
     return certified(path, "alignment_layer", 1) != 0
-
-
-def languages_of(path: pathlib.Path) -> Languages:
-    """Return the languages of a version. Raises ExportError if the file that tells them is damaged."""
-    try:
-        with (path / LANGUAGES).open("rb") as file:
-            return Languages.of(json_of(file.read(MOST_BYTES)))
-    except FileNotFoundError:
-        return NO_LANGUAGES
-    except (OSError, ValueError, UserError) as error:
-        raise ExportError(f"{path / LANGUAGES} cannot be read: {first_line_of(error)}") from None
 
 
 def certified(path: pathlib.Path, key: str, otherwise: Any) -> Any:

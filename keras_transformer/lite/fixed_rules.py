@@ -23,6 +23,7 @@ def fixed_rules(asked: Constraints) -> dict[str, np.ndarray]:
     Raises InputError if they have not enough room for what it asks. Of a longer sequence that must not come, its end
     must not.
     """
+    asked = asked._replace(opening=())  # which every signature takes
     rules = rules_of([asked._replace(forbidden=tuple(tokens[-SEQUENCE_TOKENS:] for tokens in asked.forbidden))])
     shapes = {
         "prefixes": (1, PREFIX_TOKENS),

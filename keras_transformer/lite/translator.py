@@ -21,13 +21,21 @@ from keras_transformer.lite.fixed_rules import fixed_rules
 from keras_transformer.lite.notice import without_notice
 from keras_transformer.lite.one_signature import one_signature
 from keras_transformer.pieces.hypotheses import translations_in
+from keras_transformer.pieces.language_marks import MarkReader
 from keras_transformer.pieces.pair_tokenizer import open_tokenizer
 from keras_transformer.pieces.sources import are_longer, encoded_lines
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.confidence import Calibration, confidence_by
 from keras_transformer.runs.lite_folder import PREFIX_TOKENS, Description, LiteFolder, Room, why_damaged
 from keras_transformer.search.options import LONGEST_OUTPUT, SearchOptions
-from keras_transformer.text.constraints import NO_CONSTRAINTS, ConstraintReader, Constraints, search_under
+from keras_transformer.text.constraints import (
+    NO_CONSTRAINTS,
+    ConstraintReader,
+    Constraints,
+    rule_of_openings,
+    search_under,
+    with_openings,
+)
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.required import Phrases, loss_allowed
 from keras_transformer.text.road import CONSTRAINTS, SPANS, Ask, Candidates, Engine, refuse_beyond
@@ -65,6 +73,8 @@ class LiteTranslator(Engine):
             self.abilities = self.abilities | CONSTRAINTS
         self.tokenizer = open_tokenizer(files.tokenizer)
         calibration = Calibration.load(files.calibration) if files.calibration.exists() else None
+        self.languages = self.description.languages
+        self._mark_reader = MarkReader(self.languages, self.tokenizer)
         self._confidence = confidence_by(calibration, self.options)
         cores = processor_cores() if threads is None else threads
         self._searches = SearchPool(files.model, cores, self.description.sha256)
@@ -85,9 +95,11 @@ class LiteTranslator(Engine):
         return translator
 
     def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
-        constraints = self._constraints.read(asks, first_line)
-        encoded = encoded_lines(self.tokenizer, lines, self.description.max_source_tokens, first_line)
-        results = search_under(constraints, asks, list(encoded), self._search_ids, self.tokenizer.decode)
+        marks = [self._mark_reader.marks(ask.source_language, ask.target_language) for ask in asks]
+        constraints = with_openings(self._constraints.read(asks, first_line), marks)
+        longest = self.description.max_source_tokens
+        encoded = list(encoded_lines(self.tokenizer, lines, longest, first_line, marks=marks))
+        results = search_under(constraints, asks, encoded, self._search_ids, self.tokenizer.decode)
         if lost := [number for number, translations in enumerate(results) if not translations]:
             raise UserError(
                 f"Line {first_line + lost[0]} has no translation: the model's probabilities are NaN. Export a run with "
@@ -98,7 +110,7 @@ class LiteTranslator(Engine):
     def _search_ids(self, sources: list[list[int]], asked: list[Constraints]) -> list[list[Translation]]:
         results = [[] if ids else [Translation("", 0.0, confidence=self._confidence(0.0, 0))] for ids in sources]
         lengths = {index: len(ids) for index, ids in enumerate(sources) if ids}
-        inputs = {n: fixed_rules(line) for n, line in enumerate(asked) if n in lengths and line != NO_CONSTRAINTS}
+        inputs = {n: fixed_rules(line) for n, line in enumerate(asked) if n in lengths and not line.is_free}
         unfinished: dict[int, int] = {}  # lengths of sentences whose translation is longer than their room
 
         def translate_batch(batch: tuple[Room, list[int]]) -> None:
@@ -106,7 +118,8 @@ class LiteTranslator(Engine):
             source_ids = np.full((room.rows, room.tokens), PAD, np.int32)
             for row, index in enumerate(indices):
                 source_ids[row, : lengths[index]] = sources[index]
-            outputs = self._searches.run(room, source_ids, self.options.n_best, **inputs.get(indices[0], {}))
+            rules = rule_of_openings([asked[index] for index in indices]) | inputs.get(indices[0], {})
+            outputs = self._searches.run(room, source_ids, self.options.n_best, **rules)
             for row, index in enumerate(indices):
                 if room.outputs is not None and not outputs["is_done"][row]:
                     unfinished[index] = lengths[index]
@@ -131,7 +144,8 @@ class LiteTranslator(Engine):
 
     def are_too_long(self, lines: list[str]) -> list[bool]:
         """Return of each line whether it has more tokens than the export reads."""
-        return are_longer(self.tokenizer, lines, self.description.max_source_tokens)
+        longest = self.description.max_source_tokens - self._mark_reader.most_in_source
+        return are_longer(self.tokenizer, lines, longest)
 
     def _read(self, phrases: Phrases, outputs: Mapping[str, np.ndarray]) -> list[Translation]:
         """Return the hypotheses of one sentence as Translations with different texts.

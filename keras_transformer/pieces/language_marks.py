@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.tokens import PAD
 from keras_transformer.pieces.languages import short_code
 
 if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
@@ -35,7 +36,8 @@ class Languages(NamedTuple):
     source, target: by the code of a language, such as "en", the piece that stands for it; "" if none does. Empty: not
     known. source_first, source_last, target_first: whose piece is the first token of the source, comes after its EOS,
     and is the first token of the output: "source", "target", or "" for nobody's. The model does not choose the
-    first token of the output, so its log-probability counts as 0.
+    first token of the output, so its log-probability counts as 0. default_source, default_target: the codes of those
+    that are taken if a sentence names none.
     """
 
     source: Mapping[str, str] = {}
@@ -43,6 +45,8 @@ class Languages(NamedTuple):
     source_first: str = ""
     source_last: str = ""
     target_first: str = ""
+    default_source: str = ""
+    default_target: str = ""
 
     @classmethod
     def of(cls, values: Any) -> "Languages":
@@ -68,6 +72,10 @@ class Languages(NamedTuple):
                 raise ConfigError(f"languages.{place} is {side!r:.60}; it must be 'source', 'target' or ''.")
             if side and not all(getattr(self, side).values()):
                 raise ConfigError(f"languages.{place} is {side!r}, but a language of that side has no piece.")
+        for side in SIDES:
+            default = getattr(self, f"default_{side}")
+            if default and (not isinstance(default, str) or default not in getattr(self, side)):
+                raise ConfigError(f"languages.default_{side} is {default!r:.60}, which languages.{side} has not.")
 
     def as_json(self) -> dict[str, Any]:
         """Return what `of` reads."""
@@ -77,10 +85,24 @@ class Languages(NamedTuple):
         """Return the pieces that stand for a language, which no text has."""
         return frozenset(piece for side in (self.source, self.target) for piece in side.values() if piece)
 
+    def by_default(self, source: str = "", target: str = "") -> "Languages":
+        """Return these with other defaults, which `chosen` finds. Raises ConfigError as that does."""
+        source, target = self.chosen(source, target)
+        return self._replace(default_source=source, default_target=target)
+
+    def needs(self, side: str) -> bool:
+        """Return whether a sentence must name its language of a side, if there are several."""
+        return side in (self.source_last, self.target_first, self.source_first if side == SOURCE else "")
+
+    def default(self, side: str) -> str:
+        """Return the code that is taken if a sentence names none of a side; "" if there is no such."""
+        codes = list(getattr(self, side))
+        return getattr(self, f"default_{side}") or (codes[0] if len(codes) == 1 else "")
+
     def chosen(self, source: str = "", target: str = "") -> tuple[str, str]:
         """Return the codes that the model has for two languages, "" for one that it need not know.
 
-        "de" is also "deu", "deu_Latn" and "de-DE". A language that is left out is the only one that there is.
+        "de" is also "deu", "deu_Latn" and "de-DE". For one that is left out, see `default`.
         Raises ConfigError, with what the model has, if it lacks one, or needs one that is left out.
         """
         return self._chosen(SOURCE, source), self._chosen(TARGET, target)
@@ -89,9 +111,9 @@ class Languages(NamedTuple):
         codes = list(getattr(self, side))
         verb = "reads" if side == SOURCE else "writes"
         if not code:
-            if len(codes) > 1 and side in (self.source_last, self.target_first, self.source_first * (side == SOURCE)):
-                raise ConfigError(f"This model {verb} {named(codes)}: say which is the {side} language.")
-            return codes[0] if len(codes) == 1 else ""
+            if (code := self.default(side)) or len(codes) < 2 or not self.needs(side):
+                return code
+            raise ConfigError(f"This model {verb} {named(codes)}: say which is the {side} language.")
         found = [code] if code in codes else [each for each in codes if short_code(each) == short_code(code)]
         if not codes:
             raise ConfigError(
@@ -127,6 +149,10 @@ class MarkReader:
             side: {code: ids[piece] for code, piece in getattr(languages, side).items() if piece} for side in SIDES
         }
         self.most_in_source = bool(languages.source_first) + bool(languages.source_last)
+
+    def token(self, side: str, code: str) -> int:
+        """Return the token that stands for a language of a side; PAD if none does."""
+        return self._ids[side].get(code, PAD)
 
     def marks(self, source: str, target: str) -> Marks:
         """Return the marks of a sentence with two codes that `Languages.chosen` returned."""

@@ -3,11 +3,15 @@
 import os
 import pathlib
 
-from keras_transformer.ground.errors import UserError
+from keras_transformer.ground.errors import UserError, first_line_of
+from keras_transformer.ground.notations import json_of
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
 from keras_transformer.runs.lite_folder import is_lite_folder
 from keras_transformer.runs.run_folder import SAVED_MODEL, refuse_run
 
 HIGHEST = 2**63 - 1  # the highest version that the messages of TensorFlow Serving can hold
+LANGUAGES = "assets.extra/languages.json"  # the path in a version of what its model is told languages by, if known
+MOST_BYTES = 1 << 20  # of a file that a version has beside its graph
 
 
 class ExportError(UserError):
@@ -61,3 +65,15 @@ def find_version(folder: str | os.PathLike) -> pathlib.Path:
 def is_version(folder: pathlib.Path) -> bool:
     """Return whether a folder is an exported version."""
     return (folder / SAVED_MODEL).is_file()
+
+
+def languages_in(version: str | os.PathLike) -> Languages:
+    """Return the languages of a version's model, if it says them. Raises ExportError if the file is damaged."""
+    path = pathlib.Path(version) / LANGUAGES
+    try:
+        with path.open("rb") as file:
+            return Languages.of(json_of(file.read(MOST_BYTES)))
+    except FileNotFoundError:
+        return NO_LANGUAGES
+    except (OSError, ValueError, UserError) as error:
+        raise ExportError(f"{path} cannot be read: {first_line_of(error)} Export the run again.") from None

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_transformer.ground.errors import InputError
+from keras_transformer.pieces.language_marks import Marks
 from keras_transformer.pieces.prefixes import NO_PREFIX, Prefix, PrefixReader, rules_of_prefixes
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.pieces.translation import Translation
@@ -91,6 +92,11 @@ def rules_of(constraints: Sequence[Constraints]) -> dict[str, Any]:
     arrays["forbidden"] = rule_of_forbidden([line.forbidden for line in constraints])
     arrays["required"] = rule_of_required([line.phrases for line in constraints])
     return arrays | rule_of_openings(constraints)
+
+
+def with_openings(constraints: Sequence[Constraints], marks: Sequence[Marks]) -> list[Constraints]:
+    """Return what lines ask, with the openings of their languages."""
+    return [line._replace(opening=of_line.opening) for line, of_line in zip(constraints, marks, strict=True)]
 
 
 def rule_of_openings(constraints: Sequence[Constraints]) -> dict[str, np.ndarray]:

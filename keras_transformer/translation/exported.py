@@ -14,8 +14,9 @@ from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 from keras_transformer.ground.errors import first_line_of
 from keras_transformer.ground.imports import quiet_imports
 from keras_transformer.pieces.batching import BATCH_SIZE
+from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.runs.run_folder import SAVED_MODEL
-from keras_transformer.runs.versions import ExportError, find_version
+from keras_transformer.runs.versions import ExportError, find_version, languages_in
 from keras_transformer.text.signatures import BEST, Columns, SignatureEngine, as_texts, first_values
 from keras_transformer.translation.parallel import map_batches, tune_for_translation
 
@@ -41,6 +42,10 @@ class ExportedTranslator(SignatureEngine):
                 f"{self.path} is a SavedModel that does not translate text: it has no signature serving_default with "
                 "the outputs translation and score."
             )
+
+    @functools.cached_property
+    def languages(self) -> Languages:  # type: ignore[override]
+        return languages_in(self.path)
 
     def tells(self, name: str, output: str) -> bool:
         return name in self._loaded.signatures and output in self._loaded.signatures[name].structured_outputs

@@ -34,7 +34,7 @@ from keras_transformer.search.options import ON, RUN_OPTIONS, SearchOptions, che
 from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.scores import NAN_PROBABILITIES, NEVER, NotFiniteError
 from keras_transformer.shortlist.shortlist import Shortlist, shortlist_of
-from keras_transformer.text.constraints import ConstraintReader, Constraints, search_under
+from keras_transformer.text.constraints import ConstraintReader, Constraints, search_under, with_openings
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.placing import Alignment
 from keras_transformer.text.required import Phrases, loss_allowed
@@ -199,10 +199,7 @@ class Translator(Engine):
 
     def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
         marks = self._marks(asks)
-        constraints = [
-            line._replace(opening=of_line.opening)
-            for line, of_line in zip(self._reader.read(asks, first_line), marks, strict=True)
-        ]
+        constraints = with_openings(self._reader.read(asks, first_line), marks)
         encoded = list(encoded_lines(self.tokenizer, lines, self.max_source_tokens, first_line, marks=marks))
         if self.trained_tokens is not None:
             self.longer_than_trained += sum(len(ids) > self.trained_tokens for ids in encoded)

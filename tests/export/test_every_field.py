@@ -16,7 +16,7 @@ from export.graph.served_graph import ServedGraph
 from export.graph.version_folder import write_saved_model
 from export.huggingface.settings import Languages, config_json, generation_json, write_json, write_tokenizer
 from export.huggingface.weights import arrays_of, refuse_other_models, write_safetensors
-from export.litert.convert import lite_model
+from export.litert.convert import LiteHow, lite_model
 from export.versions import ExportError
 from keras_transformer.config import ACTIVATIONS, TransformerConfig
 from keras_transformer.ground.tokens import BOS, EOS
@@ -122,7 +122,7 @@ def test_a_saved_model_translates_as_the_run_does(config, tmp_path):
 @every_graph
 def test_litert_finds_the_hypothesis_that_the_search_finds(config):
     room = Room(1, len(SOURCE))
-    file = lite_model(model_of(config), OPTIONS, [room], None)
+    file = lite_model(model_of(config), LiteHow(OPTIONS), [room], None)
     source_ids = np.array([SOURCE], "int32")
     found = Interpreter(model_content=file).get_signature_runner(room.signature)(
         source_ids=source_ids, n_best=np.array([1], "int32")

@@ -1,0 +1,145 @@
+"""The languages of lines inside a graph: as keras_transformer/pieces/language_marks.py finds them in Python."""
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from keras_transformer.ground.tokens import EOS, PAD
+from keras_transformer.pieces.language_marks import SIDES, SOURCE, TARGET, Languages, MarkReader, named
+from keras_transformer.pieces.languages import SHORT_CODES, short_code
+from keras_transformer.pieces.pair_tokenizer import SPECIAL_PIECES
+from keras_transformer.pieces.tokenizer import Tokenizer
+
+from .ragged_rows import kept
+
+UNKNOWN, UNTOLD, SEVERAL = -1, -2, -3  # in place of the number of a language
+BEGINS = "begins_with_mark"  # among the rules of lines
+END = SPECIAL_PIECES[EOS]
+VERBS = {SOURCE: "reads", TARGET: "writes"}
+
+
+class LineMarks(NamedTuple):
+    """The tokens that tell a model the languages of B lines, int32 (B,) each: PAD for none; see `Marks`."""
+
+    first: Any
+    last: Any
+    opening: Any
+
+    @property
+    def of_source(self) -> tuple:
+        return self.first, self.last
+
+    @property
+    def of_target(self) -> tuple:
+        return self.opening, tf.zeros_like(self.opening)
+
+
+class GraphLanguages(tf.Module):
+    """Turns codes of languages into LineMarks, inside a graph."""
+
+    def __init__(self, languages: Languages, tokenizer: Tokenizer):
+        super().__init__(name="languages")
+        self.languages = languages
+        reader = MarkReader(languages, tokenizer)
+        self.most_in_source, self.has_openings = reader.most_in_source, bool(languages.target_first)
+        self._sides = {side: Side(side, languages, reader) for side in SIDES}
+
+    @property
+    def are_known(self) -> bool:
+        """Whether a request may name languages."""
+        return bool(self.languages.source or self.languages.target)
+
+    def marks(self, source, target) -> LineMarks:
+        """Return the marks of lines: string (B,) each. The graph fails with a sentence if the model lacks a language.
+
+        A code that is empty stands for the default.
+        """
+        tokens = {side: self._sides[side].tokens(codes) for side, codes in ((SOURCE, source), (TARGET, target))}
+        places = (self.languages.source_first, self.languages.source_last, self.languages.target_first)
+        return LineMarks(*(tokens[side] if side else tf.fill(tf.shape(source), PAD) for side in places))
+
+    def rules(self, marks: LineMarks) -> dict:
+        """Return the rule of the search by its name, and under BEGINS whether sources begin with a mark: (B,) each."""
+        rules = {BEGINS: marks.first != PAD} if self.most_in_source else {}
+        return rules | ({"openings": marks.opening} if self.has_openings else {})
+
+    def priced(self, log_probs):
+        """Return log-probabilities of outputs, float32 (R, T), with 0 for their openings."""
+        if not self.has_openings:
+            return log_probs
+        return tf.where(tf.range(tf.shape(log_probs)[1]) == 0, 0.0, log_probs)
+
+    def words_of(self, pieces, rules: dict):
+        """Return the pieces of sources with EOS in place of marks, which are of no word: string (R, S) -> the same.
+
+        rules: those of these sources.
+        """
+        if not self.most_in_source:
+            return pieces
+        is_first = rules[BEGINS][:, tf.newaxis] & (tf.range(tf.shape(pieces)[1]) == 0)
+        is_behind = tf.cumsum(tf.cast(pieces == END, tf.int32), axis=1, exclusive=True) > 0
+        return tf.where(is_first | is_behind, END, pieces)
+
+    def without_opening(self, pieces):
+        """Return the pieces of outputs with EOS in place of their openings: string (R, T) -> the same."""
+        if not self.has_openings:
+            return pieces
+        return tf.where(tf.range(tf.shape(pieces)[1]) == 0, END, pieces)
+
+
+class Side(tf.Module):
+    """The languages of one side."""
+
+    def __init__(self, side: str, languages: Languages, reader: MarkReader):
+        super().__init__(name=f"{side}_languages")
+        codes = list(getattr(languages, side))
+        self.needed = languages.needs(side) and len(codes) > 1
+        numbers = {code: number for number, code in enumerate(codes)}
+        meanings: dict[str, int] = {}
+        for code, number in numbers.items():
+            short = short_code(code)
+            meanings[short] = SEVERAL if short in meanings else number
+        long = {code: meanings[short] for code, short in SHORT_CODES.items() if short in meanings}
+        default = languages.default(side)
+        tokens = [reader.token(side, code) for code in codes]
+        with tf.init_scope():
+            self.by_code = table(numbers | {"": numbers.get(default, UNTOLD)})
+            self.by_meaning = table(long | meanings or {"": UNKNOWN})
+            self.of_numbers = tf.constant([PAD, *tokens], tf.int32)
+        self.sentences = {
+            UNKNOWN: f"This model {VERBS[side]} {named(codes)}; the {side}_language is another."
+            if codes
+            else f"This model does not say which language it {VERBS[side]}: leave out {side}_language.",
+            SEVERAL: f"This model {VERBS[side]} several languages that the {side}_language means: name one of them.",
+            UNTOLD: f"This model {VERBS[side]} {named(codes)}: say which is the {side}_language.",
+        }
+
+    def tokens(self, codes):
+        """Return the token of each language, PAD for none: string (B,) -> int32 (B,)."""
+        numbers = self.by_code.lookup(codes)
+        subtags = tf.strings.regex_replace(tf.strings.lower(codes, encoding="utf-8"), "[-_].*", "")
+        numbers = tf.where(numbers == UNKNOWN, self.by_meaning.lookup(subtags), numbers)
+        wrong = [number for number in self.sentences if number != UNTOLD or self.needed]
+        checks = []
+        for number in wrong:
+            found = tf.boolean_mask(codes, numbers == number)[:1]
+            checks.append(tf.debugging.Assert(tf.size(found) == 0, [self.sentences[number], found]))
+        with tf.control_dependencies(checks):
+            return tf.gather(self.of_numbers, tf.maximum(numbers, UNKNOWN) + 1)
+
+
+def table(numbers: dict[str, int]) -> tf.lookup.StaticHashTable:
+    """Return a table of numbers by text, UNKNOWN for others."""
+    texts = tf.lookup.KeyValueTensorInitializer(list(numbers), list(numbers.values()), tf.string, tf.int32)
+    return tf.lookup.StaticHashTable(texts, UNKNOWN)
+
+
+def with_marks(pieces, marks: tuple):
+    """Return sequences with EOS and two marks around them: int32 RaggedTensor (B, None) -> the same.
+
+    marks: the tokens before a sequence and behind its EOS, int32 (B,), PAD for none.
+    """
+    first, last = marks
+    end = tf.fill([pieces.nrows(), 1], EOS)
+    ids = tf.concat([first[:, tf.newaxis], pieces, end, last[:, tf.newaxis]], axis=1)
+    return kept(ids, ids.values != PAD)

@@ -1,0 +1,88 @@
+"""The languages of lines inside a graph: the same tokens, refusals and translations as in Python."""
+
+import dataclasses
+
+import pytest
+import tensorflow as tf
+
+from export.graph.languages import GraphLanguages
+from export.graph.served_graph import ServedGraph
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.tokens import PAD
+from keras_transformer.pieces.language_marks import Languages, MarkReader
+from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.text.road import Ask
+from keras_transformer.translation.scorer import Scorer
+from keras_transformer.translation.translator import Translator
+from tests.support.exports import asker
+from tests.support.models import LIVELY, assert_close, lively_transformer
+from tests.support.runs import SENTENCES
+
+PIECES = {"en": "__en__", "deu_Latn": "__de__", "srp_Cyrl": "__sc__", "srp_Latn": "__sl__"}
+M2M = Languages(PIECES, PIECES, source_first="source", target_first="target")
+LEGACY = Languages(PIECES, PIECES, source_last="source", target_first="target")
+TAGS = Languages(target=PIECES, source_first="target")
+ALL = {"m2m": M2M, "legacy": LEGACY, "tags": TAGS, "by default": M2M.by_default("en", "de")}
+OPTIONS = SearchOptions(beam_size=2, extra_length=5)
+LINES = [SENTENCES[0], "a lazy hen", "", SENTENCES[1] * 3, "123"]
+CODES = ["", "en", "EN", "eng", "en-GB", "de", "ger", "deu_Latn", "DE_AT", "sr", "srp_Latn", "fr", "English", "de\n"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("languages") / "tokenizer.model"
+    train_tokenizer(SENTENCES * 3, path, vocab_size=360, symbols=list(PIECES.values()))
+    tokenizer = Tokenizer(path)
+    return lively_transformer(dataclasses.replace(LIVELY, vocab_size=tokenizer.vocab_size)), tokenizer
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_code_has_the_tokens_that_it_has_in_python(model, name):
+    languages = ALL[name]
+    graph, reader = GraphLanguages(languages, model[1]), MarkReader(languages, model[1])
+    marks = tf.function(graph.marks)
+    for code in CODES:
+        for pair in ((code, "de"), ("en" if languages.source else "", code)):
+            asked = tuple(tf.constant([text, text]) for text in pair)
+            try:
+                expected = reader.marks(*languages.chosen(*pair))
+            except ConfigError:
+                with pytest.raises(tf.errors.InvalidArgumentError, match="This model (reads|writes|does not say)"):
+                    marks(*asked)
+            else:
+                found = [[token for token in of_place.numpy() if token != PAD] for of_place in marks(*asked)]
+                assert found == [list(tokens) * 2 for tokens in expected], pair
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALL)
+def test_the_graph_translates_and_scores_as_the_model_does(model, name):
+    """In two languages in one request, cut lines, alignments and scores of pieces included."""
+    languages, longest = ALL[name], 20
+    ask = asker(ServedGraph(*model, OPTIONS, longest, languages=languages))
+    translator = Translator(*model, OPTIONS, max_source_tokens=longest, languages=languages)
+    sources = {"source_language": "en"} if languages.source else {}
+    targets = ["de", "srp_Latn", "de", "srp_Latn", "de"]
+    found = ask("translate", LINES, target_language=targets, **{key: [value] for key, value in sources.items()})
+    scorer = Scorer(*model, max_source_tokens=longest, languages=languages, length_penalty=OPTIONS.length_penalty)
+    for row, (line, target) in enumerate(zip(LINES, targets, strict=True)):
+        [best] = translator.translate([line], target_language=target, **sources)
+        assert found["translations"][row, 0].decode() == best.text
+        if row in (2, 4):  # blank, and without a letter
+            continue
+        assert_close(found["scores"][row, 0], best.score, atol=1e-4)
+        asks = [translator.told(Ask(target_language=target, **sources))]
+        alignment = " ".join(f"{source}-{word}" for source, word in translator.align([(line, best)], asks)[0])
+        assert found["alignments"][row, 0].decode() == alignment
+        assert found["truncated"][row] == (row == 3)
+        [pair] = scorer.score([line], [SENTENCES[2]], target_language=target, **sources)
+        answer = ask("score", [line], translation=[SENTENCES[2]], target_language=[target], **to_lists(sources))
+        assert_close(answer["log_probability"][0], pair.log_probability, atol=1e-3)
+        assert answer["pieces"][0].decode().split(" ") == list(pair.pieces)
+    if name == "by default":
+        assert ask("serving_default", LINES[:1])["translation"][0] == found["translations"][0, 0]
+
+
+def to_lists(values):
+    return {name: [value] for name, value in values.items()}

@@ -1,0 +1,122 @@
+"""A run of many languages, exported: every engine translates into the one that is asked, and refuses others alike."""
+
+import json
+
+import pytest
+
+from cluster.engines import GraphEngine
+from export.__main__ import app
+from export.client.client import ServingClient
+from export.server.options import ServerOptions
+from export.server.process import local_server
+from export.translate import app as translate_export
+from export.versions import LITERT, ExportError
+from keras_transformer.ground.errors import UserError
+from keras_transformer.lite.translator import LiteTranslator
+from keras_transformer.pieces.language_marks import Languages
+from keras_transformer.pieces.tokenizer import train_tokenizer
+from keras_transformer.runs.inference import Inference
+from keras_transformer.runs.versions import LANGUAGES, languages_in
+from keras_transformer.translation.exported import ExportedTranslator
+from keras_transformer.translation.translator import Translator
+from tests.support.commands import invoke
+from tests.support.runs import RUN_MODEL, SENTENCES, random_run
+
+PIECES = {"en": "__en__", "de": "__de__", "fra": "__fr__"}
+M2M = Languages(PIECES, PIECES, source_first="source", target_first="target")
+LINES = [*SENTENCES[:9], "", "12"]  # as many as LiteRT searches together, and some alone
+ENGINES = ("ExportedTranslator", "ServingClient", "Spark", "LiteTranslator")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def export(tmp_path_factory):
+    """The export of a run, with English to German by default, and the run."""
+    folder = tmp_path_factory.mktemp("languages")
+    run = random_run(folder / "run")
+    train_tokenizer(SENTENCES * 5, run / "tokenizer.model", RUN_MODEL.vocab_size, list(PIECES.values()))
+    Inference(search={"beam_size": 2, "extra_length": 8}, languages=M2M).save(run / "inference.json")
+    how = ["--to", folder / "model", "--source-language", "eng", "--target-language", "de", "--litert"]
+    names = ["--signature", "serving_default", "--signature", "translate", "--signature", "tokenize"]
+    result = invoke(app, run, *how, *names, "--max-source-tokens", "32")
+    assert result.exit_code == 0 and "9 of 9 translations the same" in result.stdout, result.stderr
+    return folder / "model" / "1", run
+
+
+@pytest.fixture(scope="module")
+def engines(export):
+    version, run = export
+    with local_server(version.parent, ServerOptions(port=0, grpc_port=0)) as server:
+        made = (
+            ExportedTranslator(version),
+            ServingClient(server.url),
+            GraphEngine(str(version), 1),
+            LiteTranslator(version / LITERT),
+        )
+        yield dict(zip(ENGINES, made, strict=True)) | {"Translator": Translator.load(run, max_source_tokens=32)}
+
+
+def told(translations):
+    return [(each.text, pytest.approx(each.score, abs=1e-3)) for each in translations]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("target", ["de", "fr"])
+def test_every_engine_writes_the_language_that_is_asked(engines, name, target):
+    expected = engines["Translator"].translate(LINES, source_language="en", target_language=target)
+    assert told(engines[name].translate(LINES, source_language="en", target_language=target)) == told(expected)
+    if target == "de":
+        assert told(engines[name].translate(LINES)) == told(expected)
+        assert told(engines[name].translate(LINES, target_language="deu")) == told(expected)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize(("how", "verb"), [({"target_language": "xx"}, "writes"), ({"source_language": "xx"}, "reads")])
+def test_every_engine_refuses_a_language_that_the_model_lacks_and_names_those_it_has(engines, name, how, verb):
+    with pytest.raises(Exception, match=f"This model {verb} en, de, fra|this model {verb} en, de, fra") as error:
+        engines[name].translate(LINES[:1], **how)
+    assert isinstance(error.value, UserError) or name in ("ExportedTranslator", "Spark")
+
+
+def test_a_version_says_its_languages_and_damage_is_one_sentence(export, tmp_path):
+    version, _ = export
+    assert languages_in(version) == M2M.by_default("en", "de")
+    assert languages_in(tmp_path) == Languages()
+    (tmp_path / LANGUAGES).parent.mkdir()
+    for content in ("[]", "{", json.dumps({"source": 3})):
+        (tmp_path / LANGUAGES).write_text(content)
+        with pytest.raises(ExportError, match="languages.json cannot be read: .*Export the run again"):
+            languages_in(tmp_path)
+
+
+def test_commands_take_languages(export):
+    version, run = export
+    for folder in (version, version / LITERT):
+        result = invoke(translate_export, folder, "--from", "en", "--to", "fr", stdin=f"{LINES[0]}\n".encode())
+        [expected] = Translator.load(run, max_source_tokens=32).translate(
+            LINES[:1], source_language="en", target_language="fra"
+        )
+        assert result.stdout == f"{expected.text}\n"
+
+
+def test_an_export_whose_requests_need_a_language_wants_a_default(export, tmp_path):
+    _, run = export
+    result = invoke(app, run, "--to", tmp_path / "model", "--target-language", "de")
+    assert result.exit_code == 1 and "This model reads en, de, fra: say which is the source language" in result.stderr
+    result = invoke(app, run, "--to", tmp_path / "model", "--source-language", "en", "--target-language", "xx")
+    assert result.exit_code == 1 and "this model writes en, de, fra" in result.stderr
+    how = ["--source-language", "en", "--target-language", "de", "--format", "ctranslate2"]
+    result = invoke(app, run, "--to", tmp_path / "model", *how)
+    assert result.exit_code == 1 and "export it as saved_model or litert" in result.stderr
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_run_of_one_pair_refuses_others(export, tmp_path):
+    _, run = export
+    pair = Languages({"en": ""}, {"de": ""})
+    translator = Translator.load(run, languages=pair)
+    free = Translator.load(run, languages=Languages())
+    assert translator.translate(LINES[:1], target_language="de-AT") == free.translate(LINES[:1])
+    with pytest.raises(UserError, match="The target language is 'fr'; this model writes de"):
+        translator.translate(LINES[:1], target_language="fr")
