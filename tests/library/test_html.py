@@ -1,13 +1,15 @@
 """HTML, beside the laws of every format (test_formats.py)."""
 
+import contextlib
 import html
 import io
 import re
+import time
 
 import pytest
 
 from keras_transformer.text.formats import FORMATS
-from keras_transformer.text.formats.html import _Walk, with_raw
+from keras_transformer.text.formats.html import _Walk, html_parts, with_raw
 from keras_transformer.text.formats.parts import Field, TranslatedError, unescaped
 from tests.support.documents import capitals, texts_of, through
 
@@ -149,3 +151,15 @@ def test_a_reference_is_the_character_of_its_number_however_many_digits_it_has(z
     assert unescaped(f"&#{5000 * '9'};") == "\ufffd"
     file = f"<p>one &#{5000 * '9'}; two"
     assert through("html", file, str) == file
+
+
+@pytest.mark.parametrize("unit", ["<a b='", "<!--", "<b x=", "</", "<", "<![", "<?", "<p title=x ", "<script></", "&#"])
+def test_what_does_not_end_costs_what_its_length_does(unit):
+    def seconds(size):
+        text = (unit * (size // len(unit))).encode()
+        begun = time.process_time()
+        with contextlib.suppress(TranslatedError):
+            list(html_parts(io.BytesIO(text), "page.html", ()))
+        return time.process_time() - begun
+
+    assert any(seconds(1 << 16) < 10 * seconds(1 << 14) + 0.05 for _ in range(4))

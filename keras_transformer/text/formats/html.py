@@ -77,7 +77,10 @@ class _Events(HTMLParser):
         super().__init__(convert_charrefs=False)
         self.events: list[Event] = []
         self.feed(text)
-        self.close()
+        if self.cdata_elem is None and UNFINISHED.match(self.rawdata):
+            self._note("text")  # the parser would look for the end of each tag in it, in quadratic time
+        else:
+            self.close()
 
     def _note(self, kind: str, name: str = "", attributes: Sequence[tuple[str, str | None]] = ()) -> None:
         self.events.append(Event(kind, name, dict(reversed(attributes)), self.getpos()))  # the first of a name counts
