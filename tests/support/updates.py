@@ -42,7 +42,7 @@ class Run:
         self.is_full, self.is_diverged, self.scores = is_full, is_diverged, {}
         self.request = StopRequest(is_alone)
         self.model = types.SimpleNamespace(
-            stop_training=False, wants_to_stop=False, optimizer=None, seconds_waiting=0.25, inspected=None
+            stop_training=False, wants_to_stop=False, optimizer=None, weights=[], seconds_waiting=0.25, inspected=None
         )
         self.callback = AfterEachUpdate(
             TrainingConfig(**TRAINING | training),

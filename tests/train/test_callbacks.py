@@ -4,12 +4,14 @@ import logging
 import math
 import types
 
+import keras
 import pytest
 
 from keras_transformer.ground.machine import processor_cores
 from tests.support.updates import LOGS, Clock, Run
+from train.config.training import TrainingConfig
 from train.loop.checkpoints import CheckpointError
-from train.loop.divergence import DivergenceError
+from train.loop.divergence import DivergenceCheck, DivergenceError
 from train.loop.progress import Progress
 
 
@@ -54,6 +56,26 @@ def test_the_checkpoint_of_a_validation_that_failed_is_one_to_keep_if_it_was_due
     with pytest.raises(ZeroDivisionError):
         run.step()
     assert [(progress["step"], progress["is_interim"]) for progress in run.saved] == [(2, checkpoint_every == 3)]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("is_last", [False, True], ids=["a checkpoint due", "asked to stop"])
+def test_weights_that_are_not_finite_are_a_divergence_of_their_step_and_in_no_checkpoint(value, is_last):
+    run = Run(checkpoint_every=3)
+    weights = [keras.Variable([1.0, 2.0], name="kernel"), keras.Variable(7, dtype="int32", name="count")]
+    run.model.weights = weights
+    for _ in range(2):
+        run.step()
+    batches = types.SimpleNamespace(rows_per_batch=4)
+    run.callback.check_divergence = DivergenceCheck(batches, 500, TrainingConfig())
+    weights[0].assign([1.0, value])
+    if is_last:
+        run.request.is_made = True
+    with pytest.raises(
+        DivergenceError, match="Step 3, on batch 2 of the stream .* left weights that are not finite: kernel"
+    ):
+        run.step(stop_requests=float(is_last))
+    assert run.saved == [] and run.progress.step == 2
 
 
 # what is counted and written

@@ -75,6 +75,11 @@ class DivergenceCheck:
         progress.step -= 1
         return self._error(progress, f"left weights with which validation fails: {finding}")
 
+    def of_weights(self, progress: Progress, path: str) -> DivergenceError:
+        """Return the error for an update that left weights that are not finite; it counts no longer."""
+        progress.step -= 1
+        return self._error(progress, f"left weights that are not finite: {path}.")
+
     def _error(self, progress: Progress, finding: str) -> DivergenceError:
         return DivergenceError(
             f"Step {progress.step + 1}, on batch {progress.batch} of the stream (counted from 0, of "
