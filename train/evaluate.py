@@ -21,9 +21,11 @@ from keras_transformer.commands.options import (
     BatchSize,
     Constrained,
     Ensemble,
+    OutputLanguage,
     Precision,
     RunName,
     SearchArguments,
+    SourceLanguage,
     takes_search_options,
 )
 from keras_transformer.commands.output_files import (
@@ -82,6 +84,8 @@ def evaluate(
     batch_size: BatchSize = BATCH_SIZE,
     precision: Precision = "float32",
     constrained: Constrained = False,
+    source_language: SourceLanguage = "",
+    target_language: OutputLanguage = "",
     output: Annotated[
         pathlib.Path | None, typer.Option(metavar="FILE", help="Write the translations to this file.")
     ] = None,
@@ -136,7 +140,9 @@ def evaluate(
         tune_for_translation()
 
         def load(*paths: pathlib.Path) -> Translator:
-            return Translator.load(paths, options, batch_size=batch_size, precision=precision, trees_only=constrained)
+            how = {"batch_size": batch_size, "precision": precision, "trees_only": constrained}
+            languages = RunFolder(paths[0]).inference().languages.by_default(source_language, target_language)
+            return Translator.load(paths, options, **how, languages=languages)
 
         translator, kind = load(*runs), SCORED[outputs.name]
         data = data_of_run(runs[0], has_files=source is not None)
@@ -153,6 +159,8 @@ def evaluate(
         settings = {name: getattr(options, name) for name in RUN_OPTIONS}
         if ensemble:
             settings["ensemble"] = ensemble
+        pair = translator.languages.default_source, translator.languages.default_target
+        settings |= {side: code for side, code in zip(("from", "to"), pair, strict=True) if code}
         settings |= {"precision": precision, **kind.settings(constrained)}
         show(card, run, scored.name, settings, as_json)  # first: if the picture fails, the scores are there
         if plot and isinstance(card, Scorecard):  # check_options lets no other through

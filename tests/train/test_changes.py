@@ -7,6 +7,7 @@ import re
 import pytest
 
 from keras_transformer.ground.errors import ConfigError
+from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.runs.inference import Inference
 from keras_transformer.runs.run_folder import RunFolder
 from train.config.run import load_config
@@ -50,7 +51,7 @@ def record(folder, config):
 
 
 def test_commands_are_told_what_they_need_of_the_configuration(folder):
-    assert folder.inference() == Inference("text", {}, 128)
+    assert folder.inference() == Inference("text", {}, 128, Languages({"en": ""}, {"de": ""}))
     treebank = 'data={source="treebank",files=["a.mrg"]}'
     search = {"beam_size": 5, "length_penalty": 0.6, "extra_length": 50}
     search |= {"length_normalization": "gnmt", "coverage_penalty": 0.0}

@@ -6,6 +6,7 @@ import pytest
 
 from keras_transformer.config import preset
 from keras_transformer.ground.errors import ConfigError
+from keras_transformer.pieces.language_marks import Languages
 from tests.support.places import CONFIGS
 from tests.support.runs import write_config
 from train.config.run import load_config
@@ -99,6 +100,24 @@ def test_entries_of_files_may_have_a_tag_and_a_weight(load):
     assert config.data.train[0] == config.data.entries("train")[0].files == ["a.en", "a.de"]
     assert config.data.tags == ("<BT>",)
     assert load(config.to_toml()) == config
+
+
+def test_entries_of_several_languages_have_a_tag_for_each_that_is_written(load):
+    """So has a model of them: it is told the language to write by its tag, and takes its code."""
+    pair = '{files = ["c.%s", "c.%s"], source_language = "%s", target_language = "%s"}'
+    entries = ", ".join(pair % (*codes, *codes) for codes in (("en", "de"), ("de", "en"), ("fr", "de")))
+    config = load(FILES.replace('[["a.en", "a.de"]]', f"[{entries}]"))
+    assert config.data.tags == ("<2de>", "<2en>") and load(config.to_toml()) == config
+    expected = Languages({"en": "", "de": "", "fr": ""}, {"de": "<2de>", "en": "<2en>"}, source_first="target")
+    assert config.data.told_languages == expected
+    tagged = (pair % ("en", "de", "en", "de")).replace("}", ', tag = "<DE>"}')
+    own = load(FILES.replace('[["a.en", "a.de"]]', f"[{tagged}]"))
+    assert own.data.told_languages.target == {"de": "<DE>"}
+
+
+def test_the_languages_of_one_pair_are_those_of_its_section(load):
+    assert load(NUMBERS).data.told_languages == Languages({"en": ""}, {"de": ""})
+    assert load(FILES).data.told_languages == Languages()
 
 
 # the model
@@ -220,6 +239,17 @@ def test_an_override_inside_a_value_or_of_two_lines_is_refused(load):
         (FILES + "test = [5]\n", "expected a list of [source file, target file] or of TSV files, found [5]."),
         (FILES.replace('"b.tsv"', '{files = "b.tsv", tagg = "<x>"}'), "there is no key data.validation.0.tagg"),
         (FILES.replace('"b.tsv"', '{tag = "<x>"}'), "data.validation.0.files is missing"),
+        (
+            FILES.replace('["a.en", "a.de"]', '{files = "a.tsv", target_language = "German"}'),
+            "'German' is no code of a language; give one of ISO 639",
+        ),
+        (
+            FILES.replace(
+                '["a.en", "a.de"]',
+                '{files = "a.tsv", target_language = "de"}, {files = "c.tsv", target_language = "de", tag = "<x>"}',
+            ),
+            "the target_language de has the tags <2de> and <x>: give it one",
+        ),
         (FILES.replace('"b.tsv"', '{files = "b.tsv", weight = 2}'), "data.validation: an entry has a weight"),
         (FILES + 'test = [{files = "c.tsv", weight = 2}]\n', "data.test: an entry has a weight"),
         (FILES.replace('["a.en", "a.de"]', "{files = 'a.tsv', weight = 0}"), "data.train.0.weight is 0: "),

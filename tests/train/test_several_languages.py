@@ -1,10 +1,11 @@
-"""One model, several languages: the tag before a sentence decides which it is translated into (Johnson et al. 2017)."""
+"""One model, several languages: a tag decides which a sentence is translated into (Johnson et al. 2017)."""
 
 import json
 
 import num2words
 import pytest
 
+from keras_transformer.ground.errors import UserError
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke
 from tests.support.runs import CONFIG
@@ -23,7 +24,7 @@ def test_a_model_learns_three_languages_and_translates_into_the_one_that_is_aske
         pairs = [(num2words.num2words(n), num2words.num2words(n, lang=language)) for n in NUMBERS]
         path = tmp_path / f"{language}.tsv"
         path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs) * 20, encoding="utf-8")
-        entries.append(f'{{files = "{path}", tag = "<2{language}>"}}')
+        entries.append(f'{{files = "{path}", source_language = "en", target_language = "{language}"}}')
     rest = CONFIG[CONFIG.index("[tokenizer]") :].replace("vocab_size = 300", "vocab_size = 340")
     (tmp_path / "run.toml").write_text(
         f'run_folder = "{tmp_path}/run"\n[data]\nsource = "files"\ntrain = [{", ".join(entries)}]\n'
@@ -43,5 +44,10 @@ def test_a_model_learns_three_languages_and_translates_into_the_one_that_is_aske
     for language in LANGUAGES:
         sources = [f"<2{language}>{num2words.num2words(n)}" for n in NUMBERS]
         found = [one.text for one in translator.translate(sources)]
+        lines = [num2words.num2words(n) for n in NUMBERS]
+        asked = translator.translate(lines, source_language="en", target_language=language)
+        assert [one.text for one in asked] == found  # the tag in the line, or the language beside it
         right += sum(text == num2words.num2words(n, lang=language) for text, n in zip(found, NUMBERS, strict=True))
+    with pytest.raises(UserError, match="this model writes de, fr, es"):
+        translator.translate(lines, target_language="it")
     assert right >= 0.9 * len(LANGUAGES) * len(NUMBERS), right

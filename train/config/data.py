@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 import pydantic
 
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
+from keras_transformer.pieces.languages import CODE
 from keras_transformer.runs.inference import TEXT
 
 from .cleaning import CleaningConfig
@@ -40,6 +42,14 @@ class DataSection(Section):
     def languages(self) -> str:
         """The direction in words: "en to de"."""
         return f"{self.source_language} to {self.target_language}"
+
+    @property
+    def told_languages(self) -> Languages:
+        """Which languages a model of these pairs reads and writes, and how it is told them."""
+        pair = self.source_language, self.target_language
+        if self.tags or self.outputs != TEXT or not all(CODE.fullmatch(code) for code in pair):
+            return NO_LANGUAGES
+        return Languages({pair[0]: ""}, {pair[1]: ""})
 
     def paths(self) -> list[pathlib.Path]:
         """All files that are read, of every split, those in folders included."""

@@ -11,6 +11,7 @@ from keras_transformer.ground.errors import ConfigError, first_line_of
 from keras_transformer.ground.files import resolved, write_atomically
 from keras_transformer.ground.notations import json_of, toml_of
 from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, SOURCE, TARGET
 from keras_transformer.runs.inference import TREES, Inference
 from keras_transformer.runs.kinds import load_model_config
 from keras_transformer.runs.run_folder import RunFolder
@@ -51,14 +52,14 @@ def inference_of(config: RunConfig, folder: RunFolder) -> Inference:
     imported models have. For other text, commands keep the defaults that their --help shows, but for a run that reads
     lines of digits.
     """
-    names = set(RUN_OPTIONS) if config.data.outputs == TREES else set()
+    names, languages = set(RUN_OPTIONS) if config.data.outputs == TREES else set(), config.data.told_languages
     if config.training.start_from and not names:
-        start = folder if folder.has_begun() else RunFolder(config.training.start_from)
-        names = set(start.inference().search)
+        start = (folder if folder.has_begun() else RunFolder(config.training.start_from)).inference()
+        names, languages = set(start.search), start.languages if languages == NO_LANGUAGES else languages
     search = config.translation.model_dump(include=names - {"keep_letterless"})
     if not config.translation.keep_letterless:
         search["keep_letterless"] = 0
-    return Inference(config.data.outputs, search, config.training.row_lengths.source)
+    return Inference(config.data.outputs, search, config.training.row_lengths.source, languages)
 
 
 def with_found_micro_batches(folder: RunFolder, config: RunConfig, worker: Worker = ONLY_WORKER) -> RunConfig:
@@ -101,6 +102,12 @@ def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
             raise ConfigError(
                 f"training.start_from is {start.path}, which has no {file.name}: name the folder of a finished run."
             )
+    languages = start.inference().languages
+    if languages.needs(SOURCE) or languages.needs(TARGET):
+        raise ConfigError(
+            f"training.start_from is {start.path}, which is told languages by pieces at the ends of a sentence, and "
+            "training does not put them there: start from a model of one pair, or of tags."
+        )
     recorded, asked = model_fields(start, config)
     if asked["model.kind"] == TransformerConfig.kind and asked[DEPTH] < recorded[DEPTH]:
         asked[DEPTH] = recorded[DEPTH]

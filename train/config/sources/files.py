@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from keras_transformer.ground.tokens import OWN_PIECE
+from keras_transformer.pieces.language_marks import TARGET, Languages
+from keras_transformer.pieces.languages import CODE
 
 from ..data import DataSection
 from ..section import Section
@@ -18,6 +20,8 @@ class FilesEntry(Section):
 
     files: list[str] | str
     tag: str = ""  # stands before every source sentence: a piece of the tokenizer that marks a language or an origin
+    source_language: str | None = None  # of a model of several languages
+    target_language: str | None = None  # whose tag is <2CODE>, unless there is one
     weight: float | None = pydantic.Field(None, gt=0)  # share of the training pairs of an epoch; None: 1 if others have
 
     @pydantic.field_validator("tag")
@@ -28,6 +32,19 @@ class FilesEntry(Section):
         if OWN_PIECE.fullmatch(tag):
             raise ValueError(f"{tag!r} is a piece that every tokenizer has for itself; choose another, such as <2de>")
         return tag
+
+    @pydantic.field_validator("source_language", "target_language")
+    @classmethod
+    def check_language(cls, code: str | None) -> str | None:
+        if code is not None and not CODE.fullmatch(code):
+            raise ValueError(f"{code!r} is no code of a language; give one of ISO 639, such as de or deu")
+        return code
+
+    @pydantic.model_validator(mode="after")
+    def tag_of_language(self) -> "FilesEntry":
+        if self.target_language and not self.tag:
+            self.__dict__["tag"] = f"<2{self.target_language}>"
+        return self
 
     @property
     def description(self) -> str:
@@ -137,6 +154,23 @@ class FilesData(DataSection):
         return tuple(dict.fromkeys(entry.tag for entry in self.all_entries() if entry.tag))
 
     @property
+    def told_languages(self) -> Languages:
+        """By the entries, if they have languages: each target language has a tag."""
+        tags = {entry.target_language: entry.tag for entry in self.entries("train") if entry.target_language}
+        if not tags:
+            return super().told_languages
+        sources = {entry.source_language: "" for entry in self.entries("train") if entry.source_language}
+        return Languages(sources, tags, source_first=TARGET)
+
+    @pydantic.model_validator(mode="after")
+    def check_languages(self) -> "FilesData":
+        tags: dict[str, str] = {}
+        for entry in self.entries("train"):
+            if (code := entry.target_language) and tags.setdefault(code, entry.tag) != entry.tag:
+                raise ValueError(f"the target_language {code} has the tags {tags[code]} and {entry.tag}: give it one")
+        return self
+
+    @property
     def unfit_tokenizer(self) -> dict[str, str]:
         reason = "data.train has tags, which would stand between that space and the first word"
         return {"dummy_prefix": reason} if self.tags else {}
@@ -144,5 +178,8 @@ class FilesData(DataSection):
     @classmethod
     def beside_paths(cls, values: Mapping[str, Any]) -> dict[str, list[str]]:
         tables = [entry if isinstance(entry, dict) else {} for entry in values.get("train", ())]
-        marks = [(table.get("tag", ""), table.get("weight")) for table in tables]
+        marks = [
+            (table.get("tag") or (f"<2{code}>" if (code := table.get("target_language")) else ""), table.get("weight"))
+            for table in tables
+        ]
         return {"train": [f"tag {tag!r}, weight {weight}" if tag or weight else "" for tag, weight in marks]}
