@@ -40,6 +40,7 @@ from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import behind_links, on_one_line
 from keras_transformer.ground.imports import quiet_imports
 from keras_transformer.pieces.batching import BATCH_SIZE
+from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
 from keras_transformer.translation.outputs import Outputs, outputs_of
@@ -141,8 +142,10 @@ def evaluate(
 
         def load(*paths: pathlib.Path) -> Translator:
             how = {"batch_size": batch_size, "precision": precision, "trees_only": constrained}
-            languages = RunFolder(paths[0]).inference().languages.by_default(source_language, target_language)
-            return Translator.load(paths, options, **how, languages=languages)
+            return Translator.load(paths, options, **how, languages=languages_of(paths[0]))
+
+        def languages_of(run: pathlib.Path) -> Languages:
+            return RunFolder(run).inference().languages.by_default(source_language, target_language)
 
         translator, kind = load(*runs), SCORED[outputs.name]
         data = data_of_run(runs[0], has_files=source is not None)
@@ -159,7 +162,8 @@ def evaluate(
         settings = {name: getattr(options, name) for name in RUN_OPTIONS}
         if ensemble:
             settings["ensemble"] = ensemble
-        pair = translator.languages.default_source, translator.languages.default_target
+        languages = languages_of(runs[0])
+        pair = languages.default_source, languages.default_target
         settings |= {side: code for side, code in zip(("from", "to"), pair, strict=True) if code}
         settings |= {"precision": precision, **kind.settings(constrained)}
         show(card, run, scored.name, settings, as_json)  # first: if the picture fails, the scores are there
