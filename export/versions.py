@@ -14,7 +14,6 @@ from keras_transformer.runs.versions import ExportError, is_version, version_num
 
 UNFINISHED = ".unfinished-"  # how the name of a version begins while it is written
 SECONDS_TO_LOCK = 60  # a younger unfinished version may not be locked yet
-CERTIFICATE = "certificate.json"  # in a version, if it was compared with its run
 LITERT = "assets.extra/litert"  # the path in a version of a LiteRT model, which TensorFlow Serving does not read
 WARM_UP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # the path in a version that TensorFlow Serving reads
 

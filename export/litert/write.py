@@ -11,6 +11,7 @@ from keras_transformer.ground.files import write_atomically
 from keras_transformer.ground.machine import package_versions
 from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.runs.lite_folder import Description, LiteFolder
+from keras_transformer.runs.versions import CERTIFICATE
 from keras_transformer.search.options import RUN_OPTIONS
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.required import PhraseReader
@@ -18,7 +19,7 @@ from keras_transformer.translation.compiled_search import table_for
 from keras_transformer.translation.translator import Translator
 
 from ..certificate.agreement import Agreement, agreement, plural
-from ..versions import CERTIFICATE, ExportError
+from ..versions import ExportError
 from .convert import LiteHow, lite_model, rooms_up_to
 from .readme import readme
 

@@ -12,6 +12,7 @@ from keras_transformer.runs.run_folder import SAVED_MODEL, refuse_run
 HIGHEST = 2**63 - 1  # the highest version that the messages of TensorFlow Serving can hold
 LANGUAGES = "assets.extra/languages.json"  # the path in a version of what its model is told languages by, if known
 MOST_BYTES = 1 << 20  # of a file that a version has beside its graph
+CERTIFICATE = "certificate.json"  # in a version, if it was compared with its run
 
 
 class ExportError(UserError):

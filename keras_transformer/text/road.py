@@ -17,6 +17,7 @@ from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
 from keras_transformer.pieces.languages import short_code
 from keras_transformer.pieces.normalization import has_letter, is_blank
 from keras_transformer.pieces.translation import Translation
+from keras_transformer.search.options import OPTIONS
 from keras_transformer.text.documents import Document, DocumentTranslator
 from keras_transformer.text.messages import is_sentence, joined, pieces_of
 from keras_transformer.text.placeholders import OPENING
@@ -119,10 +120,19 @@ class Engine(abc.ABC):
     options: Any = None  # SearchOptions, or values by name
     languages: Languages = NO_LANGUAGES
 
-    def option(self, name: str, default: int) -> int:
+    def option(self, name: str, default: Any) -> Any:
         """Return an option that its search has for every line, or its default."""
         of = self.options.get if isinstance(self.options, Mapping) else functools.partial(getattr, self.options)
         return of(name, default)
+
+    def own_option(self, name: str) -> Any:
+        """Return the value that an option of its search has unless a line asks otherwise; None if it does not tell."""
+        return self.option(name, None)
+
+    @property
+    def searches(self) -> frozenset[str]:
+        """The options of a search that `with_options` takes."""
+        return frozenset(self.abilities & OPTIONS.keys())
 
     @property
     def from_source(self) -> frozenset[str]:

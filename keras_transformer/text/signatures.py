@@ -74,9 +74,12 @@ class SignatureEngine(Engine):
         """Where a signature takes languages, it checks them."""
         return ask if TARGET_LANGUAGE in self.defaults(CANDIDATES) else super().told(ask)
 
+    def own_option(self, name: str) -> Any:
+        return self.options.get(name, self.defaults(CANDIDATES).get(name))
+
     @property
     def keeps_letterless(self) -> bool:
-        return bool(self.options.get(KEEP_LETTERLESS, self.defaults(CANDIDATES).get(KEEP_LETTERLESS, 1)))
+        return self.own_option(KEEP_LETTERLESS) in (None, 1)
 
     @property
     def beam_size(self) -> int:  # type: ignore[override]

@@ -13,10 +13,11 @@ from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from keras_transformer.ground.errors import first_line_of
 from keras_transformer.ground.imports import quiet_imports
+from keras_transformer.ground.notations import json_of
 from keras_transformer.pieces.batching import BATCH_SIZE
 from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.runs.run_folder import SAVED_MODEL
-from keras_transformer.runs.versions import ExportError, find_version, languages_in
+from keras_transformer.runs.versions import CERTIFICATE, ExportError, find_version, languages_in
 from keras_transformer.text.signatures import BEST, Columns, SignatureEngine, as_texts, first_values
 from keras_transformer.translation.parallel import map_batches, tune_for_translation
 
@@ -56,6 +57,18 @@ class ExportedTranslator(SignatureEngine):
     @functools.cached_property
     def _defaults(self) -> dict[str, dict[str, Any]]:
         return defaults_in(self.path)
+
+    def own_option(self, name: str) -> Any:
+        """Its certificate, if it has one, tells the options of its run that are no inputs of the graph."""
+        value = super().own_option(name)
+        return self._of_run.get(name) if value is None else value
+
+    @functools.cached_property
+    def _of_run(self) -> Mapping[str, Any]:
+        try:
+            return json_of((self.path / CERTIFICATE).read_text("utf-8"))["search"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
 
     def call(self, name: str, columns: Columns) -> Columns:
         """Rows that are the same are computed once, in batches of similar length."""

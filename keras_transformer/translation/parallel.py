@@ -43,4 +43,9 @@ def map_batches(translate: Callable[[list[int]], None], lengths: dict[int, int],
 
 def searches_at_once() -> int:
     """Return how many batches to search at the same time: one per processor core, one alone on an accelerator."""
-    return 1 if tf.config.list_physical_devices("GPU") else processor_cores()
+    return 1 if sees_gpu() else processor_cores()
+
+
+def sees_gpu() -> bool:
+    """Return whether TensorFlow computes on a GPU."""
+    return bool(tf.config.list_physical_devices("GPU"))

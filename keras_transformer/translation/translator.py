@@ -1,7 +1,10 @@
 """A trained run as a function from text to translations."""
 
+import copy
+import dataclasses
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
 
 import keras
 import numpy as np
@@ -30,7 +33,7 @@ from keras_transformer.runs.inference import Inference
 from keras_transformer.runs.kinds import config_of, joint_decoder
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_runs
-from keras_transformer.search.options import ON, RUN_OPTIONS, SearchOptions, check_coverage, check_options
+from keras_transformer.search.options import ON, OPTIONS, RUN_OPTIONS, SearchOptions, check_coverage, check_options
 from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.scores import NAN_PROBABILITIES, NEVER, NotFiniteError
 from keras_transformer.shortlist.shortlist import Shortlist, shortlist_of
@@ -38,7 +41,7 @@ from keras_transformer.text.constraints import ConstraintReader, Constraints, se
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.placing import Alignment
 from keras_transformer.text.required import Phrases, loss_allowed
-from keras_transformer.text.road import CONSTRAINTS, SPANS, Ask, Candidates, Engine
+from keras_transformer.text.road import CONSTRAINTS, SPANS, Ask, Candidates, Engine, refusal
 from keras_transformer.translation.aligner import Aligner
 from keras_transformer.translation.compiled_search import CompiledSearch, SearchHow, table_for
 from keras_transformer.translation.parallel import map_batches
@@ -105,25 +108,48 @@ class Translator(Engine):
             check_coverage(config, options.coverage_penalty)
         check_batch_size(batch_size)
         self._models, self._inference = models, Inference()  # what save_to_preset writes
-        searched = [in_precision(model, precision) for model in models]
-        decoder = joint_decoder(searched)
-        self.tokenizer, self.options, self.trees_only = tokenizer, options, trees_only
-        self.shortlist = shortlist if options.shortlist == ON else None
-        self.batch_size, self.max_source_tokens = batch_size, longest_source(decoder.config, max_source_tokens)
+        self._searched = [in_precision(model, precision) for model in models]
+        self._decoder = joint_decoder(self._searched)
+        self.tokenizer, self.trees_only = tokenizer, trees_only
+        self.batch_size, self.max_source_tokens = batch_size, longest_source(self._decoder.config, max_source_tokens)
         self.trained_tokens, self.longer_than_trained = trained_tokens, 0  # lines, of all texts so far
-        self.calibration, self._confidence = calibration, confidence_by(calibration, options)
+        self.calibration = calibration
         self._aligner = Aligner(models[0], tokenizer, self.max_source_tokens)
-        self._longest_output = decoder.config.position_limit or LONGEST_SOURCE
+        self._longest_output = self._decoder.config.position_limit or LONGEST_SOURCE
         if trees_only:
             self.name, self.abilities = "A search for trees only", frozenset()
-            decoder = TreeDecoder(decoder, tokenizer.pieces(), options)
-        ids = placeholders_in(tokenizer.pieces())
-        self.placeholders, self.aligns = len(ids), self._aligner.aligns
+        self._placeholders = placeholders_in(tokenizer.pieces())
+        self.placeholders, self.aligns = len(self._placeholders), self._aligner.aligns
         self.languages, self._mark_reader = languages, MarkReader(languages, tokenizer)
-        plan = SearchPlan(options, shortlist=table_for(options, shortlist, tokenizer))
         self._reader = ConstraintReader(tokenizer, self._longest_output, self._longest_output)
-        how = SearchHow(decoder, plan, ids, bool(languages.target_first))
-        self._search = TracedAgain(searched, lambda: CompiledSearch(how, lambda: self._reader.phrases.word_edges))
+        self._search_as(options, shortlist)
+
+    def _search_as(self, options: SearchOptions, shortlist: Shortlist | None) -> None:
+        """Search with these options from now on; a search is compiled when it first finds something."""
+        self.options, self._confidence = options, confidence_by(self.calibration, options)
+        self.shortlist = shortlist if options.shortlist == ON else None
+        decoder = TreeDecoder(self._decoder, self.tokenizer.pieces(), options) if self.trees_only else self._decoder
+        plan = SearchPlan(options, shortlist=table_for(options, shortlist, self.tokenizer))
+        how = SearchHow(decoder, plan, self._placeholders, bool(self.languages.target_first))
+        self._search = TracedAgain(self._searched, lambda: CompiledSearch(how, lambda: self._reader.phrases.word_edges))
+
+    @property
+    def searches(self) -> frozenset[str]:
+        return frozenset(OPTIONS)
+
+    def with_options(self, options: Mapping[str, Any]) -> Self:
+        """Return a Translator of the same weights that searches with these options, by fields of SearchOptions.
+
+        Its search is compiled anew. Raises ConfigError for a value that no search of this model can have.
+        """
+        if sentence := refusal(self.name, options, self.searches):
+            raise ConfigError(sentence)
+        changed = dataclasses.replace(self.options, **options)
+        for model in self._models:
+            check_coverage(config_of(model), changed.coverage_penalty)
+        translator = copy.copy(self)
+        translator._search_as(changed, self.shortlist)
+        return translator
 
     @classmethod
     def load(

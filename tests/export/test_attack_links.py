@@ -13,7 +13,8 @@ from export.server.model_folder import ModelFolder, State
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.version import Version
-from export.versions import CERTIFICATE, ExportError, publish, unfinished_version
+from export.versions import ExportError, publish, unfinished_version
+from keras_transformer.runs.versions import CERTIFICATE
 from tests.support.echo import write_echo
 from tests.support.processes import wait_until
 

@@ -17,7 +17,7 @@ from export.server.protection import (
 )
 from export.server.signature import Signature, Tensor
 from export.server.version import Version, aligns
-from export.versions import CERTIFICATE
+from keras_transformer.runs.versions import CERTIFICATE
 from keras_transformer.text.placeholders import placeholders_known
 from tests.support.capital_graph import capitals, firsts
 

@@ -17,7 +17,7 @@ from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.signature import Signature
 from export.server.welcome import page_data, welcome
-from export.versions import CERTIFICATE
+from keras_transformer.runs.versions import CERTIFICATE
 from keras_transformer.search.options import OPTIONS as TABLE
 from keras_transformer.search.options import SearchOptions
 from tests.support.browser import DESK, PHONE, SCHEMES, data_in, violations, visit
