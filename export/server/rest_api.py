@@ -94,7 +94,7 @@ class RestApi:
         served = [folder.name for folder in models if folder.versions] or models.names
         name = request.query_params.get("model", served[0])
         version = self.dispatcher.version(name)
-        return welcome(name, origin_of(request), version.signatures, version.example, served)
+        return welcome(name, origin_of(request), version.signatures, version.example, served, version.languages)
 
     def _description(self) -> dict[str, Any]:
         return description(self.dispatcher.models, self.dispatcher.options.api_key_file is not None)

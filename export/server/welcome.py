@@ -10,9 +10,10 @@ import numpy as np
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from keras_transformer.page import content_security_policy, page
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, SOURCE, TARGET, Languages
 from keras_transformer.search.options import SearchOptions
 
-from ..graph.request import FORBIDDEN, PREFIX, REQUIRED, Input, inputs_of
+from ..graph.request import FORBIDDEN, PREFIX, REQUIRED, SOURCE_LANGUAGE, TARGET_LANGUAGE, Input, inputs_of
 from .paragraphs import PARAGRAPHS
 from .protection import GLOSSARY, INPUTS, KEEP, PROTECT
 from .signature import Arrays, Signature
@@ -33,14 +34,19 @@ HEADERS = {
 
 
 def welcome(
-    name: str, origin: str, signatures: dict[str, Signature], example: str, names: Sequence[str] = ()
+    name: str,
+    origin: str,
+    signatures: dict[str, Signature],
+    example: str,
+    names: Sequence[str] = (),
+    languages: Languages = NO_LANGUAGES,
 ) -> Response:
     """Return the page of a version with these signatures, which are served under `name`, with a sentence to try.
 
     origin: the server as the page's reader reaches it, such as http://localhost:8501. names: the models of the server,
-    among which the page lets choose.
+    among which the page lets choose. languages: of the version, among which it lets choose too.
     """
-    data = page_data(name, signatures, example, names)
+    data = page_data(name, signatures, example, names, languages)
     if data is None:
         body = json.dumps({"instances": [{"text": example or "Hello!"}]})
         url = f"{origin}/v1/models/{urllib.parse.quote(name)}:predict"
@@ -50,7 +56,11 @@ def welcome(
 
 
 def page_data(
-    name: str, signatures: dict[str, Signature], example: str = "", names: Sequence[str] = ()
+    name: str,
+    signatures: dict[str, Signature],
+    example: str = "",
+    names: Sequence[str] = (),
+    languages: Languages = NO_LANGUAGES,
 ) -> dict[str, Any] | None:
     """Return what the page must know to ask; None if the version has no signature `translate` with options."""
     translate = signatures.get("translate")
@@ -59,7 +69,10 @@ def page_data(
     return {
         "model": name,
         "models": list(names),
-        "options": [described(each) for each in given_by(translate.defaults)],
+        "options": [
+            *(described(each) for each in given_by(translate.defaults)),
+            *menus(languages, translate.defaults),
+        ],
         "has_explain": "explain" in signatures,
         "has_paragraphs": PARAGRAPHS in translate.inputs,
         "explanation": None,
@@ -94,3 +107,15 @@ def described(option: Input) -> dict[str, Any]:
     if option in (PREFIX, PROTECT):
         return shown
     return shown | {"lowest": option.lowest, "highest": option.highest, "is_whole": option.dtype.is_integer}
+
+
+def menus(languages: Languages, defaults: Arrays) -> list[dict[str, Any]]:
+    """Return the options of languages, among which the page lets choose, if a signature with these defaults has any."""
+    options = []
+    for side, given in ((SOURCE, SOURCE_LANGUAGE), (TARGET, TARGET_LANGUAGE)):
+        codes, default = list(getattr(languages, side)), languages.default(side)
+        if given.name in defaults and len(codes) > 1:
+            choices = codes if default else ["", *codes]
+            named = {"name": given.name, "help": given.help, "group": given.group}
+            options.append(named | {"default": default, "choices": choices})
+    return options

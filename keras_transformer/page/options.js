@@ -19,6 +19,28 @@ function drawControls(place, options, onChange) {
   });
 }
 
+/** Put a menu per option that has choices, codes of languages, into `place`, and show it if there are any. */
+function drawMenus(place, options, onChange) {
+  const names = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
+  const nameOf = (code) => {
+    try {
+      return names.of(code.replaceAll("_", "-"));
+    } catch {
+      return code;
+    }
+  };
+  const menu = ({ name, choices, help, default: initial }) => {
+    const byName = choices.map((code) => [code, code ? nameOf(code) : "as the text says"]);
+    byName.sort(([, one], [, other]) => one.localeCompare(other, "en"));
+    const entries = byName.map(([code, text]) => element("option", { value: code, selected: code === initial }, text));
+    const select = element("select", { id: `option-${name}`, name, title: help }, ...entries);
+    return element("label", {}, name.startsWith("source") ? "From" : "To", select);
+  };
+  place.replaceChildren(...options.map(menu));
+  place.hidden = !options.length;
+  place.addEventListener("input", onChange);
+}
+
 function control(option) {
   const id = `option-${option.name}`, hint = `${id}-hint`;
   const tag = option.placeholder ? "textarea" : "input";

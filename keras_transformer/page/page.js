@@ -44,7 +44,9 @@ function startAsFile(explanation) {
 }
 
 function startWithServer() {
-  drawControls(byId("controls"), data.options, askSoon);
+  const isMenu = (option) => Boolean(option.choices);
+  drawMenus(byId("languages"), data.options.filter(isMenu), askSoon);
+  drawControls(byId("controls"), data.options.filter((option) => !isMenu(option)), askSoon);
   byId("sentence").addEventListener("input", askSoon);
   byId("question").addEventListener("submit", (event) => {
     event.preventDefault();

@@ -17,6 +17,7 @@ from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.signature import Signature
 from export.server.welcome import page_data, welcome
+from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.runs.versions import CERTIFICATE
 from keras_transformer.search.options import OPTIONS as TABLE
 from keras_transformer.search.options import SearchOptions
@@ -66,6 +67,18 @@ def test_the_page_needs_the_options_from_which_all_bounds_follow_and_no_other():
     assert page_data("mine", {"translate": signature_of([beam_size, longest])})["options"]
     for too_few in ([], [beam_size], [longest], [options["seed"], longest]):
         assert page_data("mine", {"translate": signature_of(too_few)}) is None
+
+
+def test_the_page_lets_choose_among_languages_if_a_request_may_name_them():
+    text = np.array([b""], object)
+    inputs = signature_of(inputs_of(SearchOptions(), 99))
+    named = inputs._replace(defaults=inputs.defaults | {"source_language": text, "target_language": text})
+    languages = Languages({"en": "", "fr": ""}, {"de": "<2de>", "fr": "<2fr>"}, "target", default_target="fr")
+    found = page_data("mine", {"translate": named}, languages=languages)["options"]
+    menus = {one["name"]: (one["choices"], one["default"]) for one in found if "choices" in one}
+    assert menus == {"source_language": (["", "en", "fr"], ""), "target_language": (["de", "fr"], "fr")}
+    for signature, of in ((named, Languages({"en": ""}, {"de": ""})), (inputs, languages)):
+        assert not any("choices" in one for one in page_data("mine", {"translate": signature}, languages=of)["options"])
 
 
 def test_it_is_not_kept_and_may_do_nothing_but_ask_its_server():
