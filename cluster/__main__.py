@@ -52,7 +52,7 @@ def cluster():
 
 @app.command(no_args_is_help=True)
 @takes_served_options(without=["n_best"])
-@takes_text_options("target_prefixes", "required")
+@takes_text_options("target_prefixes", "required", "source_language", "target_language")
 def translate(
     export: Export,
     source: Source,
@@ -61,6 +61,8 @@ def translate(
     search: dict,
     text: TextArguments,
     master: Master = None,
+    source_language: Annotated[str, typer.Option(help="As --from of `translate`.", show_default="the only one")] = "",
+    target_language: Annotated[str, typer.Option(help="As --to of `translate`.", show_default="the only one")] = "",
     confidence: WithConfidence = False,
     format: FileFormat = None,
     column: Column = "",
@@ -75,7 +77,8 @@ def translate(
     others are what the export was made with. The column unplaced has what is missing of spans and required phrases.
     """
     with exit_codes():
-        ask = Ask(text.target_prefix, phrases_of(text.require), text.protection(), **text.languages)
+        asked = text.target_prefix, phrases_of(text.require), text.protection()
+        ask = Ask(*asked, source_language=source_language, target_language=target_language)
         work = Translate(sorted_inputs(search), ask=ask, confidence=confidence)
         request = request_of(work, source, format, [column], batch_size)
         run(export, request, Place(source, target, master, conf, part_bytes))

@@ -19,6 +19,8 @@ VALUES = {  # of every option, one that is not its default
     "protect": "urls",
     "require": "Hund",
     "target_prefix": "Ein",
+    "source_language": "en",
+    "target_language": "de",
     "tag": "<bt>",
     "format": "parquet",
     "column": "a",
