@@ -74,7 +74,6 @@ class LiteTranslator(Engine):
         self.tokenizer = open_tokenizer(files.tokenizer)
         calibration = Calibration.load(files.calibration) if files.calibration.exists() else None
         self.languages = self.description.languages
-        self._mark_reader = MarkReader(self.languages, self.tokenizer)
         self._confidence = confidence_by(calibration, self.options)
         cores = processor_cores() if threads is None else threads
         self._searches = SearchPool(files.model, cores, self.description.sha256)
@@ -134,6 +133,10 @@ class LiteTranslator(Engine):
         for_any_output = [room for room in rooms if room.outputs is None]
         self._searches.map(translate_batch, batches_in_rooms(unfinished, for_any_output))
         return results
+
+    @functools.cached_property
+    def _mark_reader(self) -> MarkReader:
+        return MarkReader(self.languages, self.tokenizer)
 
     @functools.cached_property
     def _constraints(self) -> ConstraintReader:

@@ -71,8 +71,9 @@ class SignatureEngine(Engine):
         return placeholders_known(pieces_of) if self.tells(TOKENIZE, "pieces") else 0
 
     def told(self, ask: Ask) -> Ask:
-        """Where a signature takes languages, it checks them."""
-        return ask if TARGET_LANGUAGE in self.defaults(CANDIDATES) else super().told(ask)
+        """Where a signature takes languages, it checks them; a line that names none needs no look at what it takes."""
+        is_told = ask.of_languages() != NOTHING and TARGET_LANGUAGE not in self.defaults(CANDIDATES)
+        return super().told(ask) if is_told else ask
 
     def own_option(self, name: str) -> Any:
         return self.options.get(name, self.defaults(CANDIDATES).get(name))
