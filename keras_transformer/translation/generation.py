@@ -181,6 +181,6 @@ def beams(asked: Mapping[str, Any], beam_size: int, n_best: int) -> dict[str, An
 NAMES = {  # of the arguments that ask for a field of SearchOptions
     "beam_size": "num_beams",
     "n_best": "num_return_sequences",
-    "length_normalization": "length_penalty",
+    "max_length": "max_new_tokens",
     "extra_length": "max_new_tokens",
 }

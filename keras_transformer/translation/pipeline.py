@@ -15,12 +15,12 @@ from keras_transformer.pieces.batching import BATCH_SIZE, list_of_lines
 from keras_transformer.pieces.language_marks import NO_LANGUAGES
 from keras_transformer.search.options import OPTIONS
 from keras_transformer.text.road import SOURCE_LANGUAGE, TARGET_LANGUAGE, Engine, refusal
-from keras_transformer.translation.generation import NAMES, Asked, read
+from keras_transformer.translation.generation import NAMES, READ, Asked, read
 from keras_transformer.translation.opening import FLOAT32, open_engine
 
 TASK = re.compile(r"translation(_(?P<source>.+)_to_(?P<target>.+))?")
 PRECISIONS = {"None": FLOAT32, "auto": FLOAT32, "float32": FLOAT32, "bfloat16": "bfloat16"}
-SPACED = re.compile(r" (?=[.?!,]|n't|'m|'s|'ve|'re)| (?=' )|(?<= ') ")  # what clean_up_tokenization_spaces takes away
+BEFORE_PUNCTUATION, BEFORE_SHORTHAND = re.compile(r" (?=[.?!,])"), re.compile(r" (?=n't|'m|'s|'ve|'re)")
 KEPT_SEARCHES = 8  # of a pipeline, by their options: each one is compiled when it first translates
 Found = dict[str, str]
 
@@ -154,7 +154,12 @@ def searching(engine: Engine, search: Mapping[str, Any]) -> Engine:
     taken = engine.searches
     if "extra_length" not in taken:
         options.pop("extra_length", None)
-    able = {NAMES.get(name, name) for name in taken}
+    if "length_normalization" in options.keys() - taken:
+        raise ConfigError(
+            f"{engine.name} does not take length_penalty as transformers means it, since it divides log P by another "
+            "power than tokens^alpha, or does not tell. The folder of the run takes it."
+        )
+    able = {NAMES.get(name, name) for name in taken} & set(READ)
     if sentence := refusal(engine.name, {NAMES.get(name, name) for name in options.keys() - taken}, able):
         raise ConfigError(f"{sentence} The folder of the run takes all.")
     return engine.with_options(options) if options else engine
@@ -209,4 +214,4 @@ def translated(engine: Engine, texts: Sequence[str], asked: Asked, first: int) -
 
 def without_spaces(text: str) -> str:
     """Return a text without the spaces that a tokenizer of words leaves before punctuation and in English shorthand."""
-    return SPACED.sub("", text)
+    return BEFORE_SHORTHAND.sub("", BEFORE_PUNCTUATION.sub("", text).replace(" ' ", "'"))

@@ -211,7 +211,9 @@ def test_an_engine_of_fixed_options_takes_those_that_it_has_and_names_the_others
     assert translate("a", num_beams=4, num_return_sequences=2) == of("A", "A!")
     with pytest.raises(ConfigError, match="This fixed one does not take num_beams; it takes num_return_sequences"):
         translate("a", num_beams=5)
-    with pytest.raises(ConfigError, match="does not take length_penalty; "):
+    with pytest.raises(ConfigError, match="does not take max_new_tokens, min_length; it takes num_return"):
+        translate("a", max_length=9, min_length=3)
+    with pytest.raises(ConfigError, match="does not take length_penalty as transformers means it"):
         translate("a", length_penalty=0.6)
 
 
