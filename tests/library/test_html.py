@@ -163,3 +163,14 @@ def test_what_does_not_end_costs_what_its_length_does(unit):
         return time.process_time() - begun
 
     assert any(seconds(1 << 16) < 10 * seconds(1 << 14) + 0.05 for _ in range(4))
+
+
+@pytest.mark.parametrize(
+    "text", ["<![", "<![x", "<![x]>", "<![<!", "<![x]]>", "<![if x]>", "<![cdata[", "<![CDATA[x]]>", "<![ >"]
+)
+def test_a_marked_section_is_no_text_whatever_its_name(text):
+    parts = []
+    with contextlib.suppress(TranslatedError):
+        parts.extend(html_parts(io.BytesIO(f"<p>a</p>{text}b".encode()), "page.html", ()))
+    written = "".join(part.passage.raw if isinstance(part, Field) else part for part in parts)
+    assert written == f"<p>a</p>{text}b" and parts[1].passage.text == "a"
