@@ -62,8 +62,8 @@ def import_model(
 ):
     """Make a run folder of a model of OPUS-MT, Marian or MarianMT.
 
-    FOLDER is one of Marian, with an .npz, decoder.yml, the vocabularies and both .spm, or with a vocab.spm; or one of
-    Hugging Face's MarianMT, with config.json, model.safetensors or pytorch_model.bin, vocab.json and both .spm.
+    FOLDER is one of Marian, with an .npz, decoder.yml, the vocabularies and both .spm or .bpe, or with a vocab.spm; or
+    one of Hugging Face's MarianMT, with config.json, model.safetensors or pytorch_model.bin, vocab.json and both .spm.
 
     The run folder works with every command but `train`, which begins from it with training.start_from. Its defaults of
     a search are those of the model.

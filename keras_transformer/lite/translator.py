@@ -72,6 +72,8 @@ class LiteTranslator(Engine):
         if any(room.is_constrained for room in self.description.rooms):
             self.abilities = self.abilities | CONSTRAINTS
         self.tokenizer = open_tokenizer(files.tokenizer)
+        if not self.tokenizer.has_surfaces:
+            self.abilities = frozenset({"n_best"})
         calibration = Calibration.load(files.calibration) if files.calibration.exists() else None
         self.languages = self.description.languages
         self._confidence = confidence_by(calibration, self.options)

@@ -1,6 +1,7 @@
 """The tokenizers of imported models: one SentencePiece model for each side, and one vocabulary of pieces.
 
-Marian's models are made so (Junczys-Dowmunt et al. 2018), among them those of OPUS-MT.
+Marian's models are made so (Junczys-Dowmunt et al. 2018), among them those of OPUS-MT. Older ones of these have codes
+of byte-pair encoding, and words of Moses, in place of SentencePiece models: see moses.py.
 """
 
 import functools
@@ -9,18 +10,22 @@ import json
 import os
 import re
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from keras_transformer.ground.errors import first_line_of
 from keras_transformer.ground.files import DAMAGED_ARCHIVE
 from keras_transformer.ground.notations import json_of
 from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
 from keras_transformer.pieces.batching import SURROGATE, list_of_lines
+from keras_transformer.pieces.moses import MosesSide
 from keras_transformer.pieces.normalization import IDENTITY, NFC, NFKC, SPACE
 from keras_transformer.pieces.tokenizer import Tokenizer, TokenizerError, no_such_id, processor_of, whole_numbers
 
 SIGNATURE = b"PK\x03\x04"  # the first bytes of a zip file
 SOURCE, TARGET, VOCABULARY = MEMBERS = ("source.spm", "target.spm", "vocabulary.json")
+SOURCE_CODES, TARGET_CODES, LANGUAGES = ("source.bpe", "target.bpe", "languages.json")  # of a model with words of Moses
+MOSES_MEMBERS = (SOURCE_CODES, TARGET_CODES, LANGUAGES, VOCABULARY)
 SPECIAL_PIECES = {PAD: "<pad>", UNK: "<unk>", BOS: "<s>", EOS: "</s>"}
 TAG = "^>>(?s:.*?)<<"  # >>deu<<: the language that a multilingual model is to write; for re and for RE2
 BLANKS = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # what str.strip takes off
@@ -34,9 +39,25 @@ def pair_model_bytes(source_spm: bytes, target_spm: bytes, pieces: Sequence[str]
     pieces: by id, beginning with <pad>, <unk>, <s>, </s>. The same parts give the same bytes.
     Raises TokenizerError if they begin otherwise, one is there twice, or a model is damaged.
     """
+    return _zip_of(dict(zip(MEMBERS, (source_spm, target_spm, json.dumps(list(pieces)).encode()), strict=True)))
+
+
+def moses_model_bytes(
+    source_codes: bytes, target_codes: bytes, languages: tuple[str, str], pieces: Sequence[str]
+) -> bytes:
+    """Return the one file of a PairTokenizer with words of Moses: its codes of byte-pair encoding by subword-nmt.
+
+    languages: of both sides, by whose rules Moses divides words. For all else see `pair_model_bytes`.
+    """
+    contents = source_codes, target_codes, json.dumps(languages).encode(), json.dumps(list(pieces)).encode()
+    return _zip_of(dict(zip(MOSES_MEMBERS, contents, strict=True)))
+
+
+def _zip_of(members: Mapping[str, bytes]) -> bytes:
+    """Return a zip of these files, which is a PairTokenizer. Raises TokenizerError if it is none."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for name, content in zip(MEMBERS, (source_spm, target_spm, json.dumps(list(pieces)).encode()), strict=True):
+        for name, content in members.items():
             member = zipfile.ZipInfo(name)  # of 1980, so that the time changes nothing
             member.create_system, member.external_attr = 3, 0o644 << 16  # Unix, whichever system writes it
             archive.writestr(member, content)
@@ -66,9 +87,8 @@ class PairTokenizer(Tokenizer):
 
     def _open(self, model_bytes: bytes, path: str | os.PathLike) -> None:
         self.model_bytes = model_bytes
-        self.source_spm, self.target_spm, self._pieces = _parts(model_bytes, path)
-        self._source = processor_of(self.source_spm, f"{path}: {SOURCE}")
-        self._target = processor_of(self.target_spm, f"{path}: {TARGET}")
+        self._members, self._pieces = _parts(model_bytes, path)
+        self._source, self._target = _sides(self._members, path)
         self.ids = {piece: number for number, piece in enumerate(self._pieces) if number not in SPECIAL_PIECES}
 
     @property
@@ -77,8 +97,28 @@ class PairTokenizer(Tokenizer):
 
     @property
     def sentencepiece_models(self) -> dict[str, bytes]:
-        """The SentencePiece models of both sides, by the names of files that hold them."""
-        return {SOURCE: self.source_spm, TARGET: self.target_spm}
+        """The SentencePiece models of both sides, by the names of files that hold them.
+
+        Raises TokenizerError if there are none, but words of Moses.
+        """
+        if not self.has_surfaces:
+            raise TokenizerError(
+                "This model divides text into words of Moses, and these by byte-pair encoding, which no graph and no "
+                "other format here can do: translate with its run folder, or with a LiteRT model of it."
+            )
+        return {name: self._members[name] for name in (SOURCE, TARGET)}
+
+    @property
+    def source_spm(self) -> bytes:
+        return self.sentencepiece_models[SOURCE]
+
+    @property
+    def target_spm(self) -> bytes:
+        return self.sentencepiece_models[TARGET]
+
+    @property
+    def has_surfaces(self) -> bool:
+        return SOURCE in self._members
 
     def pieces(self) -> list[str]:
         """Return the written form of every id, in order."""
@@ -160,14 +200,15 @@ def divided(text: str) -> tuple[str, str]:
     return tag, text[len(tag) :]
 
 
-def _parts(model_bytes: bytes, name: str | os.PathLike) -> tuple[bytes, bytes, list[str]]:
-    """Return both SentencePiece models and the vocabulary of a zip. Raises TokenizerError if it is damaged."""
+def _parts(model_bytes: bytes, name: str | os.PathLike) -> tuple[dict[str, bytes], list[str]]:
+    """Return the files of a zip, and its vocabulary. Raises TokenizerError if it is damaged."""
     try:
         with zipfile.ZipFile(io.BytesIO(model_bytes)) as archive:
             if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
                 raise ValueError("its parts are compressed")
-            source, target, vocabulary = map(archive.read, MEMBERS)
-        pieces = json_of(vocabulary)
+            is_moses = SOURCE_CODES in archive.namelist()
+            members = {member: archive.read(member) for member in (MOSES_MEMBERS if is_moses else MEMBERS)}
+        pieces = json_of(members[VOCABULARY])
         if not isinstance(pieces, list) or not all(isinstance(piece, str) for piece in pieces):
             raise ValueError(f"{VOCABULARY} is not a list of strings")
         _check_vocabulary(pieces)
@@ -175,7 +216,24 @@ def _parts(model_bytes: bytes, name: str | os.PathLike) -> tuple[bytes, bytes, l
         raise TokenizerError(
             f"{name} is not a pair of SentencePiece models with a vocabulary, or is damaged: {first_line_of(error)}"
         ) from None
-    return source, target, pieces
+    return members, pieces
+
+
+def _sides(members: Mapping[str, bytes], name: str | os.PathLike) -> list[Any]:
+    """Return what divides the text of each side. Raises TokenizerError if it is damaged."""
+    if SOURCE in members:
+        return [processor_of(members[side], f"{name}: {side}") for side in (SOURCE, TARGET)]
+    sides = []
+    try:
+        languages = json_of(members[LANGUAGES])
+        if not isinstance(languages, list) or [type(code) for code in languages] != [str, str]:
+            raise ValueError(f"{LANGUAGES} is not a list of two codes")
+        for side, language in zip((SOURCE_CODES, TARGET_CODES), languages, strict=True):
+            sides.append(MosesSide(members[side], language))
+    except ValueError as error:  # UnicodeDecodeError too
+        file = (SOURCE_CODES, TARGET_CODES)[len(sides)]
+        raise TokenizerError(f"{name}: {file} is no file of codes by subword-nmt: {first_line_of(error)}") from None
+    return sides
 
 
 def _check_vocabulary(pieces: list[str]) -> None:

@@ -205,6 +205,11 @@ class Tokenizer:
         """Return the written form of every id, in order: that of EOS is "</s>", that of byte 10 is "<0x0A>"."""
         return self._processor.id_to_piece(list(range(self.vocab_size)))
 
+    @property
+    def has_surfaces(self) -> bool:
+        """Whether a text is what its ids stand for, one after the other: see `surfaces`. Words of Moses are not so."""
+        return True
+
     def kinds(self) -> list[str]:
         """Return what every id is: "normal", "unknown", "control", "user_defined", "unused" or "byte"."""
         return [self._proto.SentencePiece.Type.Name(piece.type).lower() for piece in self._proto.pieces]

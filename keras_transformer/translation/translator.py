@@ -118,6 +118,8 @@ class Translator(Engine):
         self._longest_output = self._decoder.config.position_limit or LONGEST_SOURCE
         if trees_only:
             self.name, self.abilities = "A search for trees only", frozenset()
+        elif not tokenizer.has_surfaces:
+            self.name, self.abilities = "A model with words of Moses", frozenset()
         self._placeholders = placeholders_in(tokenizer.pieces())
         self.placeholders, self.aligns = len(self._placeholders), self._aligner.aligns
         self.languages, self._mark_reader = languages, MarkReader(languages, tokenizer)

@@ -165,7 +165,7 @@ MARIAN_DAMAGES = {
     "nothing": (lambda folder: [path.unlink() for path in folder.iterdir()], "neither a config.json, .* nor a decoder"),
     "no_model": (lambda folder: (folder / NPZ).unlink(), "has no model: expected an .npz"),
     "no_target": (lambda folder: (folder / "target.spm").unlink(), "no target.spm. The SentencePiece models"),
-    "bpe": (rename("source.spm", "source.bpe"), "no source.spm. It has source.bpe: .* cannot be imported"),
+    "bpe": (rename("source.spm", "source.bpe"), "no source.spm. It has source.bpe: .* needs source.bpe and target.bpe"),
     "no_vocabulary": (lambda folder: (folder / "vocab.yml").unlink(), "no vocab.yml, which .*decoder.yml names"),
     "no_names": (without("decoder.yml", "vocab.yml"), "no decoder.yml that names the vocabs, and not one vocab.yml"),
     "factors": (write("decoder.yml", f"models: [{NPZ}]\nvocabs: [a.fsv, a.fsv]\n"), "a.fsv is .* factors cannot"),

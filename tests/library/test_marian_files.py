@@ -98,7 +98,7 @@ def test_models_of_byte_pair_encoding_with_moses_are_known_by_their_files(folder
     with pytest.raises(UserError, match=r"has no target.spm. The SentencePiece models of both sides are needed"):
         MarianFiles.of(path).vocabularies()
     folder("b.bpe", "a.bpe")
-    with pytest.raises(UserError, match=r"has no target.spm. It has a.bpe: models of byte-pair encoding with Moses"):
+    with pytest.raises(UserError, match=r"has no target.spm. It has a.bpe: a model of byte-pair encoding needs"):
         MarianFiles.of(path).vocabularies()
 
 

@@ -77,7 +77,7 @@ def import_marian(path: pathlib.Path) -> ImportedModel:
         tokenizer=vocabularies.tokenizer(tokens.pieces()),
         search=search_of(files.decoder_options()),
         kind="Marian",
-        notes=tuple(notes_of(files.decoder_options())),
+        notes=(*notes_of(files.decoder_options()), *notes_of_moses(files, vocabularies.languages)),
     )
 
 
@@ -196,3 +196,11 @@ def notes_of(options: Mapping[str, Any]) -> Iterator[str]:
     for name in ("word-penalty", "allow-unk"):
         if options.get(name):
             yield f"{name}: {options[name]} in its decoder.yml has no counterpart: translations are without it"
+
+
+def notes_of_moses(files: MarianFiles, languages: tuple[str, str] | None) -> Iterator[str]:
+    """Yield by whose rules words are divided, if Moses divides them."""
+    if languages:
+        source, target = languages
+        why = "as its folder is called" if files.languages()[1] else "since its folder is not called like opus-mt-en-de"
+        yield f"words by Moses' rules of {source} and {target}, {why}"

@@ -1,25 +1,28 @@
 """The files of a model in a folder that Marian wrote: which is the model, which are its vocabularies."""
 
 import pathlib
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.marian_yaml import read_options, read_vocabulary
 from keras_transformer.models.imported.vocabulary import Vocabulary
-from keras_transformer.pieces.pair_tokenizer import SPECIAL_PIECES, PairTokenizer, pair_model_bytes
+from keras_transformer.pieces.pair_tokenizer import SPECIAL_PIECES, PairTokenizer, moses_model_bytes, pair_model_bytes
 from keras_transformer.pieces.tokenizer import SPECIAL_IDS, Tokenizer, TokenizerError, model_proto, processor_of
 
 NONE = -1  # in place of the id of a piece that the model did not have
 
-SPM = ".spm"
+SPM, BPE = ".spm", ".bpe"
+PAIR_OF_LANGUAGES = re.compile(r"(?:^|[-_.])([a-z]{2,3})-([a-z]{2,3})$")
 VOCABULARIES = (("*.src.vocab.yml", "*.trg.vocab.yml"), ("*vocab.yml",) * 2, ("vocab*.spm",) * 2)  # without decoder.yml
 
 
 class Vocabularies(NamedTuple):
     """The vocabularies of both sides, and the SentencePiece models that divide a text into their pieces.
 
-    is_spm: whether these models are the vocabularies, and have the ids too.
+    is_spm: whether these models are the vocabularies, and have the ids too. languages: of both sides, if Moses and
+    codes of byte-pair encoding divide a text; the codes then are in place of the models.
     """
 
     source: Vocabulary
@@ -27,6 +30,7 @@ class Vocabularies(NamedTuple):
     source_spm: bytes
     target_spm: bytes
     is_spm: bool = False
+    languages: tuple[str, str] | None = None
 
     def tokenizer(self, pieces: Sequence[str]) -> Tokenizer:
         """Return the tokenizer that has these pieces by their ids."""
@@ -34,7 +38,11 @@ class Vocabularies(NamedTuple):
             tokenizer = Tokenizer.of_bytes(renumbered(self.source_spm)[0])
             if tokenizer.pieces() == pieces:  # it has no <pad> or <s> of its own
                 return tokenizer
-        return PairTokenizer.of_bytes(pair_model_bytes(self.source_spm, self.target_spm, pieces), "The tokenizer")
+        if self.languages:
+            model = moses_model_bytes(self.source_spm, self.target_spm, self.languages, pieces)
+        else:
+            model = pair_model_bytes(self.source_spm, self.target_spm, pieces)
+        return PairTokenizer.of_bytes(model, "The tokenizer")
 
 
 class MarianFiles(NamedTuple):
@@ -84,7 +92,11 @@ class MarianFiles(NamedTuple):
             source_spm, target_spm = read_spm(source), read_spm(target)
             sides = vocabulary_in(source_spm, source), vocabulary_in(target_spm, target)
             return Vocabularies(*sides, source_spm, target_spm, is_spm=True)
-        models = [self.model.with_name(f"{side}{SPM}") for side in ("source", "target")]
+        models, codes = (
+            [self.model.with_name(f"{side}{kind}") for side in ("source", "target")] for kind in (SPM, BPE)
+        )
+        is_moses = not models[0].exists() and all(path.exists() for path in codes)
+        models = codes if is_moses else models
         for path in models:
             if not path.exists():
                 raise ImportedModelError(f"{self.model.parent} has no {path.name}. {self.why_without_spm()}")
@@ -92,8 +104,19 @@ class MarianFiles(NamedTuple):
             Vocabulary.of_pieces(read_vocabulary(source), source),
             Vocabulary.of_pieces(read_vocabulary(target), target),
         )
+        if is_moses:
+            source_codes, target_codes = (path.read_bytes() for path in codes)
+            return Vocabularies(*sides, source_codes, target_codes, languages=self.languages()[0])
         source_spm, target_spm = map(read_spm, models)
         return Vocabularies(*sides, source_spm, target_spm)
+
+    def languages(self) -> tuple[tuple[str, str], bool]:
+        """Return the languages that the name of the folder ends in, as opus-mt-en-de, and whether it does.
+
+        English ones if it does not: the rules of Moses differ little.
+        """
+        match = PAIR_OF_LANGUAGES.search(self.model.parent.resolve().name)
+        return ((match[1], match[2]), True) if match else (("en", "en"), False)
 
     def vocabulary_paths(self) -> tuple[pathlib.Path, pathlib.Path]:
         """Return the vocabularies of both sides: those that decoder.yml names, or those that are called so."""
@@ -120,7 +143,7 @@ class MarianFiles(NamedTuple):
     def why_without_spm(self) -> str:
         """Return a sentence about a folder without source.spm and target.spm."""
         if bpe := sorted(self.model.parent.glob("*.bpe")):
-            return f"It has {bpe[0].name}: models of byte-pair encoding with Moses cannot be imported."
+            return f"It has {bpe[0].name}: a model of byte-pair encoding needs source.bpe and target.bpe, so called."
         return "The SentencePiece models of both sides are needed, under these names."
 
 
