@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.tokens import BOS, PAD, UNK
-from keras_transformer.pieces.normalization import SPACE, SPACES
+from keras_transformer.pieces.normalization import INVISIBLE, SPACE, SPACES
 from keras_transformer.pieces.prefixes import GUARD
 from keras_transformer.pieces.scripts import UNSPACED
 from keras_transformer.text.glossary import Glossary
@@ -34,7 +34,8 @@ FROM_SOURCE: dict[str, Callable[[str], list[str]]] = {"require_numbers": numbers
 NO_PIECES_FOR_IT = "has characters for which this model has no piece, so no translation has it: leave it out."
 HAS_SYMBOL = "has a placeholder of a protected span: leave it out."
 SPACES_IN = f"[{SPACES}]+"  # for re and for RE2
-_BEGINS_INSIDE, _ENDS_IN_WORD = re.compile(LETTER), re.compile(rf".*{LETTER}\Z", re.DOTALL)
+# What nobody sees divides no word: it may be followed by a letter of the same one
+_BEGINS_INSIDE, _ENDS_IN_WORD = re.compile(f"[{INVISIBLE}]|{LETTER}"), re.compile(rf".*{LETTER}\Z", re.DOTALL)
 
 
 class Phrase(NamedTuple):

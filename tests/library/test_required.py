@@ -261,3 +261,5 @@ def test_pieces_begin_inside_a_word_and_end_with_a_letter_where_words_have_space
     goes_on, is_word_end = word_edges(["\u2581a".encode(), b"a", b".", b"", "\u2581".encode(), b"\xc3", "犬".encode()])
     assert goes_on.tolist() == [False, True, False, False, False, True, False]
     assert is_word_end.tolist() == [True, True, False, False, False, True, False]
+    invisible = word_edges([b"\x01", "\u00ad".encode(), "\u200ba".encode()])  # "dog\x01s" is "dogs" to whoever reads it
+    assert invisible[0].all()
