@@ -2,7 +2,8 @@
 
 FOLDER is of MarianMT; `keras-transformer export RUN --to FOLDER --format huggingface` makes one of a run. Both
 translate the same lines on one core with the same beam, in turns: one line at a time, and all lines at once. It needs
-PyTorch and transformers (`make peers`).
+PyTorch and transformers (`make peers`). With `--arguments` it prints how many lines both translate alike with arguments
+of `generate`, and no times.
 """
 
 import os
@@ -22,6 +23,12 @@ from keras_transformer.ground.machine import processor_and_cores
 
 BATCH_SIZE = 32  # of transformers, if there are many lines: they are sorted by length before, as here
 MODES = ("one", "many")
+ARGUMENTS: tuple[dict[str, Any], ...] = (  # of a call, beside the size of the beam
+    *({"num_beams": 1}, {}, {"num_beams": 6}, {"length_penalty": 0.0}, {"length_penalty": 2.0}),
+    *({"no_repeat_ngram_size": 2}, {"repetition_penalty": 1.3}, {"num_beams": 1, "repetition_penalty": 1.3}),
+    *({"max_new_tokens": 200}, {"max_new_tokens": 12}, {"min_length": 20}, {"num_return_sequences": 2}),
+    *({"early_stopping": True}, {"num_beams": 1, "min_length": 20}),
+)
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -33,10 +40,14 @@ def main(
     many: Annotated[int, typer.Option(min=1, help="Lines in one call.")] = 1000,
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses of a line.")] = 4,
     rounds: Annotated[int, typer.Option(min=1, help="Turns of each; the median counts.")] = 3,
+    arguments: Annotated[bool, typer.Option("--arguments", help="Compare translations with each argument.")] = False,
 ) -> None:
     """Print how many lines are translated alike, milliseconds per line, and the largest memory."""
     with exit_codes():
         texts = lines.read_text(encoding="utf-8").splitlines()[: max(one, many)]
+        if arguments:
+            print("\n".join(compared(folder, texts[:one], beam)))
+            return
         found = measured(folder, {"one": texts[:one], "many": texts[:many]}, beam, rounds)
     print(f"{processor_and_cores()}; one core, beam {beam}, {len(texts[:one])} and {len(texts[:many])} lines\n")
     print("\n".join(table(found)))
@@ -70,6 +81,27 @@ def measured(folder: pathlib.Path, lines: dict[str, list[str]], beam: int, round
         return {process.name: found[process.name]._replace(memory=process.ask("peak")) for process in (ours, theirs)}
 
 
+def compared(folder: pathlib.Path, lines: list[str], beam: int) -> list[str]:
+    """Return the lines of a table: how many texts both write alike, the best one and the one behind it."""
+    rows = ["| arguments | the same best text | the same second text |", "|---|---|---|"]
+    with (
+        ContestantProcess(Ours, "kt.pipeline", folder, beam) as ours,
+        ContestantProcess(Theirs, "transformers", folder, beam) as theirs,
+    ):
+        ours.wait_until_ready()
+        theirs.wait_until_ready()
+        for arguments in ARGUMENTS:
+            asked = {"num_beams": beam, **arguments}
+            found = [process.ask("answers", lines, asked) for process in (ours, theirs)]
+            counts = [
+                sum(one[rank : rank + 1] == other[rank : rank + 1] for one, other in zip(*found, strict=True))
+                for rank in range(asked.get("num_return_sequences", 1))
+            ]
+            name = ", ".join(f"{key}={value}" for key, value in asked.items())
+            rows.append(f"| `{name}` | {counts[0]} of {len(lines)} | {counts[1] if len(counts) > 1 else ''} |")
+    return rows
+
+
 def table(found: dict[str, Measured]) -> list[str]:
     """Return the lines of a table of Markdown."""
     ours, theirs = found.values()
@@ -100,6 +132,10 @@ class Contestant:
     def texts(self, lines: list[str]) -> list[str]:
         raise NotImplementedError
 
+    def answers(self, lines: list[str], arguments: dict[str, Any]) -> list[list[str]]:
+        """Return the translations of each line, best first."""
+        raise NotImplementedError
+
     def peak(self) -> int:
         return peak_bytes(resource.getrusage(resource.RUSAGE_SELF))
 
@@ -116,8 +152,11 @@ class Ours(Contestant):
         self.pipeline, self.beam = pipeline("translation", model=folder), beam
 
     def texts(self, lines: list[str]) -> list[str]:
-        found: Any = self.pipeline(lines, num_beams=self.beam)
-        return [each["translation_text"] for each in found]
+        return [best for best, *_ in self.answers(lines, {"num_beams": self.beam})]
+
+    def answers(self, lines: list[str], arguments: dict[str, Any]) -> list[list[str]]:
+        found = self.pipeline(iter(lines), batch_size=max(1, len(lines)), **arguments)
+        return [[each["translation_text"] for each in of_line] for of_line in found]
 
 
 class Theirs(Contestant):
@@ -143,6 +182,14 @@ class Theirs(Contestant):
                 **self.tokenizer(lines, return_tensors="pt", padding=True), num_beams=self.beam, do_sample=False
             )
         return self.tokenizer.batch_decode(ids, skip_special_tokens=True)
+
+    def answers(self, lines: list[str], arguments: dict[str, Any]) -> list[list[str]]:
+        found = []
+        for line in lines:
+            with self.torch.inference_mode():
+                ids = self.model.generate(**self.tokenizer([line], return_tensors="pt"), do_sample=False, **arguments)
+            found.append(self.tokenizer.batch_decode(ids, skip_special_tokens=True))
+        return found
 
 
 if __name__ == "__main__":

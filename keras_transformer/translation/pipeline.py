@@ -57,6 +57,8 @@ def pipeline(
         raise ConfigError(f"The task is {task!r:.60}; it must be 'translation' or 'translation_XX_to_YY'.")
     if model is None:
         raise ConfigError("A pipeline has no model of its own: name one, such as model='Helsinki-NLP/opus-mt-en-de'.")
+    if not isinstance(model, str | os.PathLike | Engine):
+        raise ConfigError(f"The model is {model!r:.60}; it must be a name, a folder, or what has opened one here.")
     if tokenizer is not None and tokenizer != model:
         raise ConfigError(f"A model has its own tokenizer: leave tokenizer={tokenizer!r:.60} out.")
     precision = precision_of(torch_dtype if dtype is None else dtype)
@@ -85,7 +87,7 @@ def precision_of(dtype: Any) -> str:
 
 def check_device(device: Any) -> None:
     """Raises ConfigError if a GPU is named and TensorFlow sees none; it computes on the one that it sees."""
-    if str(device) in ("None", "-1", "cpu"):
+    if str(device) in ("None", "-1", "cpu", "cpu:0"):
         return
     from keras_transformer.translation.parallel import sees_gpu
 
@@ -208,10 +210,10 @@ def translated(engine: Engine, texts: Sequence[str], asked: Asked, first: int) -
         source_language=asked.source_language,
         target_language=asked.target_language,
     )
-    clean = without_spaces if asked.cleans_up else str
+    clean = without_spaces if asked.cleans_up else str.strip  # as MarianTokenizer decodes
     return [[{"translation_text": clean(each.text)} for each in of_text[: asked.n_best]] for of_text in found]
 
 
 def without_spaces(text: str) -> str:
     """Return a text without the spaces that a tokenizer of words leaves before punctuation and in English shorthand."""
-    return BEFORE_SHORTHAND.sub("", BEFORE_PUNCTUATION.sub("", text).replace(" ' ", "'"))
+    return BEFORE_SHORTHAND.sub("", BEFORE_PUNCTUATION.sub("", text.strip()).replace(" ' ", "'"))

@@ -6,6 +6,7 @@ import keras_transformer as kt
 from keras_transformer.ground.errors import ConfigError, UserError
 from keras_transformer.translation.opening import open_engine
 from tests.support.echo import write_echo
+from tests.support.hub import Hub, asked, files_in
 from tests.support.marian import SELF_ATTENTION, best_by_marian, huggingface_folder, lines, marian_folder
 from tests.support.runs import SENTENCES
 
@@ -44,6 +45,23 @@ def test_a_folder_of_others_is_imported_and_nothing_is_written(folder_of, tmp_pa
     expected = [best for best, _ in best_by_marian(SELF_ATTENTION)]
     equal = sum(one == other for one, other in zip(found, expected, strict=True))
     assert equal == len(expected) if folder_of is marian_folder else equal > 40  # of other sinusoids
+
+
+@pytest.mark.slow
+def test_a_name_as_transformers_writes_it_is_one_on_the_hub_unless_there_is_such_a_folder(tmp_path, monkeypatch):
+    folder = huggingface_folder(tmp_path / "opus")
+    local = Hub()
+    local.add("them/opus-mt-en-de", files_in(folder))
+    expected = texts(kt.pipeline("translation", model=folder)(lines("test.en")[:5], num_beams=1))
+    with asked(local, tmp_path):
+        for name, more in (("them/opus-mt-en-de", {}), ("them/opus-mt-en-de", {"revision": "main"})):
+            translate = kt.pipeline("translation", model=name, tokenizer=name, **more)
+            assert texts(translate(lines("test.en")[:5], num_beams=1)) == expected
+    assert "model.safetensors" in local.downloaded()
+    monkeypatch.chdir(tmp_path)
+    folder.rename(tmp_path / "opus-mt-en-de")
+    (tmp_path / "them").symlink_to(tmp_path)
+    assert texts(kt.pipeline("translation", model="them/opus-mt-en-de")(lines("test.en")[:5], num_beams=1)) == expected
 
 
 def test_an_export_is_opened_by_its_folder_or_version(tmp_path):

@@ -130,6 +130,7 @@ REFUSALS = [
     (dict(model=None), "has no model of its own"),
     (dict(task="summarization"), "The task is 'summarization'; it must be 'translation' or 'translation_XX_to_YY'"),
     (dict(task=3), "The task is 3"),
+    (dict(model=3), "The model is 3; it must be a name, a folder, or what has opened one here"),
     (dict(tokenizer="another"), "its own tokenizer"),
     (dict(dtype="float16"), "dtype is float16; it must be float32 or bfloat16"),
     (dict(torch_dtype="torch.bfloat16"), "open already"),
@@ -223,7 +224,7 @@ def test_an_engine_of_fixed_options_takes_those_that_it_has_and_names_the_others
         ("a , b . c ? d !", "a, b. c? d!"),
         ("I 'm , do n't , it 's , we 've , they 're", "I'm, don't, it's, we've, they're"),
         ("a ' b", "a'b"),
-        (" - ; :", " - ; :"),
+        ("a - ; :", "a - ; :"),
     ],
 )
 def test_spaces_that_a_tokenizer_of_words_leaves_can_be_taken_away(written, cleaned):
@@ -233,6 +234,8 @@ def test_spaces_that_a_tokenizer_of_words_leaves_can_be_taken_away(written, clea
 
     translate = kt.pipeline("translation", model=Writer())
     assert translate("a") == of(written)
+    written = f" {written}  "
+    assert translate("a")[0]["translation_text"] == written.strip()
     assert translate("a", clean_up_tokenization_spaces=True) == of(cleaned)
 
 

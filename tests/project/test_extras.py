@@ -25,6 +25,7 @@ OPTIONAL = {
     "huggingface_hub",
     "ai_edge_litert",
     "regex",
+    "sacremoses",
     "sentencex",
     "py3langid",
 }
@@ -90,8 +91,7 @@ def foreign(modules):
 
 @pytest.mark.parametrize("extra", ["", "inspection", "train", "serve"])
 def test_an_extra_brings_what_its_modules_import(extra):
-    may_lack = {"sacremoses"} if extra == "inspection" else set()  # only `evaluate --tokenised` needs it
-    roots = foreign(modules_of(extra)) - OPTIONAL - may_lack
+    roots = foreign(modules_of(extra)) - OPTIONAL
     assert {package_of(root) for root in roots} <= packages_of(extra)
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from keras_transformer.ground.files import resolved
 from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.marian_yaml import read_options, read_vocabulary
 from keras_transformer.models.imported.vocabulary import Vocabulary
@@ -115,7 +116,7 @@ class MarianFiles(NamedTuple):
 
         English ones if it does not: the rules of Moses differ little.
         """
-        match = PAIR_OF_LANGUAGES.search(self.model.parent.resolve().name)
+        match = PAIR_OF_LANGUAGES.search(resolved(self.model.parent).name)
         return ((match[1], match[2]), True) if match else (("en", "en"), False)
 
     def vocabulary_paths(self) -> tuple[pathlib.Path, pathlib.Path]:
