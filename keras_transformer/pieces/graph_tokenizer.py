@@ -8,7 +8,7 @@ import operator
 
 from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
 from keras_transformer.pieces.normalization import SPACE
-from keras_transformer.pieces.pair_tokenizer import ENDS, SIGNATURE, SPECIAL_PIECES, TAG, PairTokenizer
+from keras_transformer.pieces.pair_tokenizer import ENDS, SIGNATURE, TAG, PairTokenizer
 from keras_transformer.pieces.tokenizer import TokenizerError
 
 
@@ -35,13 +35,12 @@ def graph_tokenizer(model_bytes: bytes):
     def sentencepiece(model: bytes, out_type):
         return tensorflow_text.SentencepieceTokenizer(model=model, out_type=out_type)
 
-    def with_text(ids, special):
-        """The ids that are not among `special`: int32 RaggedTensor (batch, None) -> the same."""
+    def with_text(ids, has_text):
+        """The ids of which `has_text`, a function of int32 (n,), is true: as a RaggedTensor int32 (batch, None)."""
         if not isinstance(ids, tf.RaggedTensor):
             ids = tf.RaggedTensor.from_tensor(ids)
         ids = tf.cast(ids, tf.int32)
-        has_text = functools.reduce(operator.and_, (ids != number for number in special))
-        return tf.ragged.boolean_mask(ids, has_text)
+        return tf.ragged.boolean_mask(ids, tf.ragged.map_flat_values(has_text, ids))
 
     class GraphTokenizer(tf.Module):
         def __init__(self):
@@ -55,7 +54,10 @@ def graph_tokenizer(model_bytes: bytes):
             return self.encode(texts)
 
         def decode(self, ids):
-            return self.sentencepiece.detokenize(with_text(ids, (PAD, BOS, EOS)))
+            return self.sentencepiece.detokenize(with_text(ids, self.has_text))
+
+        def has_text(self, ids):
+            return functools.reduce(operator.and_, (ids != number for number in (PAD, BOS, EOS)))
 
         def id_to_string(self, ids):
             return self.sentencepiece.id_to_string(ids)
@@ -64,7 +66,10 @@ def graph_tokenizer(model_bytes: bytes):
         def __init__(self, pair: PairTokenizer):
             super().__init__(name="tokenizer")
             self.source = sentencepiece(pair.source_spm, tf.string)
-            self.target = sentencepiece(pair.target_spm, tf.string)
+            is_one = pair.source_spm == pair.target_spm
+            self.target = self.source if is_one else sentencepiece(pair.target_spm, tf.string)
+            self.has_tags = pair.has_tags
+            self.speaks = tf.constant([number not in pair.silent for number in range(pair.vocab_size)])
             self.pieces = tf.constant(pair.pieces())
             ids = tf.lookup.KeyValueTensorInitializer(list(pair.ids), list(pair.ids.values()), tf.string, tf.int32)
             self.ids = tf.lookup.StaticHashTable(ids, UNK)
@@ -76,6 +81,8 @@ def graph_tokenizer(model_bytes: bytes):
             return self._encoded(self.target, texts)
 
         def _encoded(self, side, texts):
+            if not self.has_tags:
+                return tf.ragged.map_flat_values(self.ids.lookup, side.tokenize(texts))
             has_tag = tf.strings.regex_full_match(texts, f"{TAG}(?s:.*)")
             tags = tf.strings.regex_replace(texts, f"({TAG})(?s:.*)", r"\1", replace_global=False)
             pieces = side.tokenize(tf.strings.regex_replace(texts, TAG, "", replace_global=False))
@@ -83,9 +90,12 @@ def graph_tokenizer(model_bytes: bytes):
             return tf.ragged.map_flat_values(self.ids.lookup, tf.concat([tags, pieces], axis=1))
 
         def decode(self, ids):
-            pieces = tf.ragged.map_flat_values(self.id_to_string, with_text(ids, SPECIAL_PIECES))
+            pieces = tf.ragged.map_flat_values(self.id_to_string, with_text(ids, self.has_text))
             text = tf.strings.regex_replace(self.target.detokenize(pieces), SPACE, " ")
             return tf.strings.regex_replace(text, ENDS, "")
+
+        def has_text(self, ids):
+            return tf.gather(self.speaks, ids)
 
         def id_to_string(self, ids):
             return tf.gather(self.pieces, ids)

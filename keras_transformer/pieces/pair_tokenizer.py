@@ -26,6 +26,7 @@ SIGNATURE = b"PK\x03\x04"  # the first bytes of a zip file
 SOURCE, TARGET, VOCABULARY = MEMBERS = ("source.spm", "target.spm", "vocabulary.json")
 SOURCE_CODES, TARGET_CODES, LANGUAGES = ("source.bpe", "target.bpe", "languages.json")  # of a model with words of Moses
 MOSES_MEMBERS = (SOURCE_CODES, TARGET_CODES, LANGUAGES, VOCABULARY)
+CONTROLS = "controls.json"  # one more member, of models whose texts have no tags
 SPECIAL_PIECES = {PAD: "<pad>", UNK: "<unk>", BOS: "<s>", EOS: "</s>"}
 TAG = "^>>(?s:.*?)<<"  # >>deu<<: the language that a multilingual model is to write; for re and for RE2
 BLANKS = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # what str.strip takes off
@@ -33,13 +34,17 @@ ENDS = f"^[{BLANKS}]+|[{BLANKS}]+$"  # for re and for RE2
 _TAG, _ENDS = re.compile(TAG), re.compile(ENDS)
 
 
-def pair_model_bytes(source_spm: bytes, target_spm: bytes, pieces: Sequence[str]) -> bytes:
+def pair_model_bytes(
+    source_spm: bytes, target_spm: bytes, pieces: Sequence[str], controls: Iterable[str] | None = None
+) -> bytes:
     """Return the one file of a PairTokenizer: a zip of both SentencePiece models and the vocabulary.
 
-    pieces: by id, beginning with <pad>, <unk>, <s>, </s>. The same parts give the same bytes.
+    pieces: by id, beginning with <pad>, <unk>, <s>, </s>. controls: those among them that no text has, of a model whose
+    texts do not begin with a tag either; None: a text may begin with one. The same parts give the same bytes.
     Raises TokenizerError if they begin otherwise, one is there twice, or a model is damaged.
     """
-    return _zip_of(dict(zip(MEMBERS, (source_spm, target_spm, json.dumps(list(pieces)).encode()), strict=True)))
+    members = dict(zip(MEMBERS, (source_spm, target_spm, json.dumps(list(pieces)).encode()), strict=True))
+    return _zip_of(members if controls is None else members | {CONTROLS: json.dumps(list(controls)).encode()})
 
 
 def moses_model_bytes(
@@ -82,6 +87,9 @@ class PairTokenizer(Tokenizer):
     text, as are special pieces. Ids and texts are those of Hugging Face's MarianTokenizer, which reads </s> and <unk>
     in a text as special, however.
 
+    If the file names controls, such as the pieces of the languages of M2M-100, they stand for no text, and a tag is
+    text everywhere.
+
     Reads a file that `pair_model_bytes` made; raises TokenizerError if it is missing or damaged.
     """
 
@@ -89,7 +97,12 @@ class PairTokenizer(Tokenizer):
         self.model_bytes = model_bytes
         self._members, self._pieces = _parts(model_bytes, path)
         self._source, self._target = _sides(self._members, path)
-        self.ids = {piece: number for number, piece in enumerate(self._pieces) if number not in SPECIAL_PIECES}
+        self.has_tags = CONTROLS not in self._members
+        controls = set() if self.has_tags else {*json_of(self._members[CONTROLS])}
+        self.silent = {
+            number for number, piece in enumerate(self._pieces) if number in SPECIAL_PIECES or piece in controls
+        }
+        self.ids = {piece: number for number, piece in enumerate(self._pieces) if number not in self.silent}
 
     @property
     def vocab_size(self) -> int:
@@ -126,7 +139,7 @@ class PairTokenizer(Tokenizer):
 
     def surfaces(self) -> list[bytes]:
         """Return what every id stands for in a text, in UTF-8, a space as SPACE; b"" of an id that no text has."""
-        return [b"" if number in SPECIAL_PIECES else piece.encode() for number, piece in enumerate(self._pieces)]
+        return [b"" if number in self.silent else piece.encode() for number, piece in enumerate(self._pieces)]
 
     @property
     def is_bpe(self) -> bool:
@@ -155,7 +168,7 @@ class PairTokenizer(Tokenizer):
 
     def _encoded(self, processor, texts: Iterable[str]) -> list[list[int]]:
         texts = list_of_lines(texts, "Text")
-        tags, words = zip(*map(divided, texts), strict=True) if texts else ((), ())
+        tags, words = zip(*map(self._divided, texts), strict=True) if texts else ((), ())
         return [
             [self.ids.get(piece, UNK) for piece in ([tag] if tag else []) + pieces]
             for tag, pieces in zip(tags, processor.encode(list(words), out_type=str), strict=True)
@@ -164,11 +177,14 @@ class PairTokenizer(Tokenizer):
     @functools.cached_property
     def tags(self) -> list[str]:
         """The tags of languages with which a text may begin, such as >>deu<<."""
-        return [piece for piece in self.ids if divided(piece) == (piece, "")]
+        return [piece for piece in self.ids if self._divided(piece) == (piece, "")]
+
+    def _divided(self, text: str) -> tuple[str, str]:
+        return divided(text) if self.has_tags else ("", text)
 
     def unknown_tag(self, text: str) -> str:
         """Return the tag of a language that the text begins with, if there is no piece for it, else ""."""
-        tag, _ = divided(text)
+        tag, _ = self._divided(text)
         return "" if tag in self.ids else tag
 
     @property
@@ -183,11 +199,11 @@ class PairTokenizer(Tokenizer):
         return {"f \ufb01": NFC, "f fi": NFKC}.get(normalized, IDENTITY)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`, without white space at its ends; PAD, UNK, BOS and EOS have none.
+        """Return the text of `ids`, without white space at its ends; PAD, UNK, BOS, EOS and controls have none.
 
         Raises IndexError for an id that no piece has, and TypeError for what is no list of whole numbers.
         """
-        numbers = [number for number in whole_numbers(ids) if number not in SPECIAL_PIECES]
+        numbers = [number for number in whole_numbers(ids) if number not in self.silent]
         if numbers and not 0 <= min(numbers) <= max(numbers) < self.vocab_size:
             raise no_such_id(numbers, self.vocab_size)
         pieces = [self._pieces[number] for number in numbers]
@@ -206,17 +222,26 @@ def _parts(model_bytes: bytes, name: str | os.PathLike) -> tuple[dict[str, bytes
         with zipfile.ZipFile(io.BytesIO(model_bytes)) as archive:
             if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
                 raise ValueError("its parts are compressed")
-            is_moses = SOURCE_CODES in archive.namelist()
-            members = {member: archive.read(member) for member in (MOSES_MEMBERS if is_moses else MEMBERS)}
-        pieces = json_of(members[VOCABULARY])
-        if not isinstance(pieces, list) or not all(isinstance(piece, str) for piece in pieces):
-            raise ValueError(f"{VOCABULARY} is not a list of strings")
+            needed = MOSES_MEMBERS if SOURCE_CODES in archive.namelist() else MEMBERS
+            more = {CONTROLS} & {*archive.namelist()}
+            members = {member: archive.read(member) for member in (*needed, *more)}
+        pieces = _strings(members, VOCABULARY)
+        for member in more:
+            _strings(members, member)
         _check_vocabulary(pieces)
     except DAMAGED_ARCHIVE as error:
         raise TokenizerError(
             f"{name} is not a pair of SentencePiece models with a vocabulary, or is damaged: {first_line_of(error)}"
         ) from None
     return members, pieces
+
+
+def _strings(members: Mapping[str, bytes], name: str) -> list[str]:
+    """Return the list in a file of the zip. Raises ValueError if it is none of strings."""
+    strings = json_of(members[name])
+    if not isinstance(strings, list) or not all(isinstance(string, str) for string in strings):
+        raise ValueError(f"{name} is not a list of strings")
+    return strings
 
 
 def _sides(members: Mapping[str, bytes], name: str | os.PathLike) -> list[Any]:
