@@ -1,4 +1,4 @@
-"""`keras-transformer import FOLDER RUN`: a model of Marian, or of Hugging Face's MarianMT, as a run folder.
+"""`keras-transformer import FOLDER RUN`: a model of Marian, or of Hugging Face's MarianMT or M2M100, as a run folder.
 
 The command imports Keras itself, so that `--help` answers at once.
 """
@@ -16,6 +16,7 @@ from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.ground.files import lines_of
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.models.hub import download, is_on_hub
+from keras_transformer.pieces.language_marks import named
 
 if TYPE_CHECKING:  # it imports NumPy
     from keras_transformer.models.imported.model import ImportedModel
@@ -60,10 +61,11 @@ def import_model(
         ),
     ] = None,
 ):
-    """Make a run folder of a model of OPUS-MT, Marian or MarianMT.
+    """Make a run folder of a model of OPUS-MT, Marian, MarianMT, M2M-100 or NLLB-200.
 
     FOLDER is one of Marian, with an .npz, decoder.yml, the vocabularies and both .spm or .bpe, or with a vocab.spm; or
-    one of Hugging Face's MarianMT, with config.json, model.safetensors or pytorch_model.bin, vocab.json and both .spm.
+    one of Hugging Face's MarianMT, with config.json, model.safetensors or pytorch_model.bin, vocab.json and both .spm;
+    or one of its M2M100, with the same weights, sentencepiece.bpe.model, and vocab.json or tokenizer.json.
 
     The run folder works with every command but `train`, which begins from it with training.start_from. Its defaults of
     a search are those of the model.
@@ -86,17 +88,18 @@ def import_model(
 
 def described(model: "ImportedModel") -> Iterable[str]:
     """Yield the lines of the log about a model: its shape, its vocabulary, how it searches, and what was chosen."""
-    config, tags = model.config, model.tags()
+    config, tags, codes = model.config, model.tags(), list(model.languages.target)
     parameters = sum(value.size for value in model.values.values())
     yield (
         f"{model.kind}: {config.encoder_layers} + {config.decoder_layers} layers, d_model {config.d_model}, d_ff "
         f"{config.d_ff}, {config.num_heads} heads, {config.activation}, {config.norm}-norm; {parameters:,} parameters"
     )
     first = ", ".join(tags[:TAGS_NAMED]) + (", ..." if len(tags) > TAGS_NAMED else "")
+    targets = f"{len(tags)} tags of target languages: {first}" if tags else "no tags of target languages"
     embeddings = "one matrix" if config.shared_embeddings else "three matrices"
     yield (
         f"{config.vocab_size:,} pieces, {embeddings} of embeddings and logits; "
-        + (f"{len(tags)} tags of target languages: {first}" if tags else "no tags of target languages")
+        + (f"{len(codes)} languages: {named(codes)}" if codes else targets)
     )
     yield f"sinusoids: {config.sinusoids}, epsilon of LayerNorm: {config.norm_epsilon:g}"
     yield "defaults of a search: " + ", ".join(f"{name} {value}" for name, value in model.search.items())

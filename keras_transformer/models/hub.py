@@ -22,10 +22,12 @@ SMALL_FILES = (  # by their whole names: a pattern with * would match ../ too
     *("assets/tokenizer/tokenizer.model", "assets/tokenizer/tokenizer.model.sha256"),
     # of a MarianMT model
     *("generation_config.json", "vocab.json", "target_vocab.json", "source.spm", "target.spm", "tokenizer_config.json"),
+    # of an M2M100 model
+    *("sentencepiece.bpe.model", "special_tokens_map.json", "added_tokens.json", "tokenizer.json"),
 )
 OUR_WEIGHTS = ("model.weights.h5",)
-MARIAN_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the second, a pickle, only if there is not the first
-MARIAN = "marian"  # model_type of a MarianMT model
+IMPORTED_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the second, a pickle, only if there is not the first
+IMPORTED = ("marian", "m2m_100")  # model_type of a MarianMT and of an M2M100 model
 
 
 class HubError(UserError):
@@ -79,12 +81,12 @@ def weights_of(folder: pathlib.Path, name: str | os.PathLike) -> tuple[str, ...]
         raise HubError(f"{name} holds no model that can be opened here: it has no config.json.") from None
     except (ValueError, AttributeError):
         raise HubError(f"{name} holds no model that can be opened here: its config.json is no JSON object.") from None
-    if model_type != MARIAN:
+    if model_type not in IMPORTED:
         raise HubError(
             f"{name} holds no model that can be opened here: its config.json has the model_type {model_type!r}. "
-            "MarianMT models can be, and presets and run folders of this project."
+            "MarianMT and M2M100 models can be, and presets and run folders of this project."
         )
-    return MARIAN_WEIGHTS
+    return IMPORTED_WEIGHTS
 
 
 @contextlib.contextmanager

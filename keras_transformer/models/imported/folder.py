@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from keras_transformer.models.imported.arrays import read_json
 from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.huggingface import HUGGINGFACE, MARIAN, MODEL_TYPE, POSITIONS, import_huggingface
+from keras_transformer.models.imported.m2m import MODEL_TYPE as M2M
+from keras_transformer.models.imported.m2m import import_m2m
 from keras_transformer.models.imported.marian import import_marian
 from keras_transformer.models.imported.model import ImportedModel
 
@@ -15,7 +17,7 @@ OF_MARIAN = "*.npz", "decoder.yml", "*.bin"  # files of which its folders have a
 
 
 def import_folder(path: str | os.PathLike, positions: str | None = None) -> ImportedModel:
-    """Read a model of Marian, or of Hugging Face's MarianMT, from its folder, or from a model.npz in one.
+    """Read a model of Marian, or of Hugging Face's MarianMT or M2M100, from its folder, or from a model.npz in one.
 
     positions: "huggingface" or "marian", whose function a folder of Hugging Face is to compute; None: Hugging Face's.
     One of Marian computes that of Marian.
@@ -29,11 +31,13 @@ def import_folder(path: str | os.PathLike, positions: str | None = None) -> Impo
         raise ImportedModelError(f"There is no folder {path}.")
     if path.is_dir() and (path / "config.json").exists():
         kind = read_json(path / "config.json").get("model_type")
-        if kind != MODEL_TYPE:
+        if kind not in (MODEL_TYPE, M2M):
             raise ImportedModelError(
-                f'{path / "config.json"} has model_type: {kind!r}; only "{MODEL_TYPE}" can be imported.'
+                f'{path / "config.json"} has model_type: {kind!r}; only "{MODEL_TYPE}" and "{M2M}" can be imported.'
             )
-        model = import_huggingface(path, positions or HUGGINGFACE)
+        if kind == M2M and positions == MARIAN:
+            raise ImportedModelError(f"{path} is not of Marian: its positions can be {HUGGINGFACE} alone.")
+        model = import_m2m(path) if kind == M2M else import_huggingface(path, positions or HUGGINGFACE)
         model.inference().check()
         return model
     if path.is_dir() and not any(True for pattern in OF_MARIAN for _ in path.glob(pattern)):

@@ -1,7 +1,7 @@
 """A folder of Hugging Face's MarianMTModel: its config.json as a TransformerConfig, its vocabulary, its weights."""
 
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ SHOWN_BY_ARRAYS = {  # what a key usually is that transformers 3 read, for a mod
     "extra_pos_embeddings": 0,  # learned ones; the converter of 2020 wrote the number of pieces
 }
 SEARCH = {"num_beams": "beam_size", "length_penalty": "length_penalty"}  # from keys to fields of SearchOptions
+IDS = {"eos": "eos_token_id", "pad": "pad_token_id", "start": "decoder_start_token_id"}
 SAME_ON_BOTH_SIDES = {"encoder_attention_heads": "decoder_attention_heads", "encoder_ffn_dim": "decoder_ffn_dim"}
 POSITION_TABLES = tuple(f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder"))
 ROUNDING = 0.01  # how far a table of sinusoids may be off that was kept in bfloat16
@@ -64,13 +65,14 @@ def import_huggingface(folder: pathlib.Path, positions: str = HUGGINGFACE) -> Im
     """
     path = folder / "config.json"
     settings = read_settings(path)
-    check_settings(settings, path)
+    check_settings(settings, path, NEEDED)
     arrays = read_weights(folder)
     source, target = vocabularies_in(folder, settings)
     if positions == MARIAN:
         source, target = (side._replace(scores_pad=False) for side in (source, target))
     tokens = tokens_of(arrays, source, target, settings)
-    config = config_of(settings, tokens, positions, path)
+    function = {"norm_epsilon": EPSILON[positions], "sinusoids": SINUSOIDS[positions]}
+    config = config_of(settings, tokens, path, **function)
     sinusoids, note = sinusoids_in(arrays, config.d_model), NOTES[positions]
     if positions == HUGGINGFACE and sinusoids == SINUSOIDS[MARIAN]:
         config, note = config.replace(sinusoids=sinusoids), OF_TABLE
@@ -102,9 +104,9 @@ def read_weights(folder: pathlib.Path) -> Arrays:
     )
 
 
-def check_settings(settings: Mapping[str, Any], path: pathlib.Path) -> None:
-    """Raises ImportedModelError for a key of config.json whose value makes another model than ours."""
-    for name, expected in NEEDED.items():
+def check_settings(settings: Mapping[str, Any], path: pathlib.Path, needed: Mapping[str, Any]) -> None:
+    """Raises ImportedModelError for a key of config.json whose value makes another model than ours; see NEEDED."""
+    for name, expected in needed.items():
         if settings.get(name, expected) != expected:
             refuse(name, settings[name], path, repr(expected))
     for name, other in SAME_ON_BOTH_SIDES.items():
@@ -130,8 +132,11 @@ def refuse(name: str, value: Any, path: pathlib.Path, expected: str) -> None:
     raise ImportedModelError(f"{path} has {name}: {value!r}; only {expected} can be imported.")
 
 
-def config_of(settings: Mapping[str, Any], tokens: Tokens, positions: str, path: pathlib.Path) -> TransformerConfig:
-    """Return the configuration that config.json describes. Raises ImportedModelError if a key is missing."""
+def config_of(settings: Mapping[str, Any], tokens: Tokens, path: pathlib.Path, **function: Any) -> TransformerConfig:
+    """Return the configuration that config.json describes. Raises ImportedModelError if a key is missing.
+
+    function: the fields of TransformerConfig that all models of a kind have alike.
+    """
     try:
         sizes = {
             "encoder_layers": settings["encoder_layers"],
@@ -141,14 +146,13 @@ def config_of(settings: Mapping[str, Any], tokens: Tokens, positions: str, path:
             "num_heads": settings["encoder_attention_heads"],
         }
     except KeyError as error:
-        raise ImportedModelError(f"{path} has no {error}, which every MarianMT model has.") from None
+        raise ImportedModelError(f"{path} has no {error}, which every model of its kind has.") from None
     try:
         return TransformerConfig(
             vocab_size=len(tokens.pieces()),
             **sizes,
             activation=ACTIVATIONS[settings["activation_function"]],
-            norm_epsilon=EPSILON[positions],
-            sinusoids=SINUSOIDS[positions],
+            **function,
             attention_bias=True,
             shared_embeddings=tokens.is_shared,
             logits_bias=True,
@@ -161,12 +165,7 @@ def vocabularies_in(folder: pathlib.Path, settings: Mapping[str, Any]) -> tuple[
     """Return the vocabularies of both sides; most models have one for both."""
     path = folder / "vocab.json"
     pieces = read_vocabulary(path)
-    keys = {"eos": "eos_token_id", "pad": "pad_token_id", "start": "decoder_start_token_id"}
-    settings = {keys["start"]: settings.get(keys["pad"]), **settings}
-    ids: dict[str, Any] = {name: settings.get(key) for name, key in keys.items()}
-    for name, key in keys.items():
-        if type(ids[name]) is not int:
-            raise ImportedModelError(f"{folder / 'config.json'} has {key}: {ids[name]!r}; it must be an id.")
+    ids = special_ids({IDS["start"]: settings.get(IDS["pad"]), **settings}, folder / "config.json")
     if settings.get("share_encoder_decoder_embeddings", True) or not (folder / "target_vocab.json").exists():
         both = Vocabulary.of_pieces(pieces, path, **ids)
         return both, both
@@ -174,6 +173,15 @@ def vocabularies_in(folder: pathlib.Path, settings: Mapping[str, Any]) -> tuple[
     source = Vocabulary.of_pieces(pieces, path, **own_pad)
     target_path = folder / "target_vocab.json"
     return source, Vocabulary.of_pieces(read_vocabulary(target_path), target_path, **ids)
+
+
+def special_ids(settings: Mapping[str, Any], path: pathlib.Path) -> dict[str, int]:
+    """Return the ids of special pieces by their names in Vocabulary. Raises ImportedModelError if one is missing."""
+    ids: dict[str, Any] = {name: settings.get(key) for name, key in IDS.items()}
+    for name, number in ids.items():
+        if type(number) is not int:
+            raise ImportedModelError(f"{path} has {IDS[name]}: {number!r}; it must be an id.")
+    return ids
 
 
 def tokens_of(arrays: Arrays, source: Vocabulary, target: Vocabulary, settings: Mapping[str, Any]) -> Tokens:
@@ -221,15 +229,17 @@ def drop_if_equal(arrays: Arrays, name: str, names: tuple[str, ...]) -> None:
         del arrays.arrays[name]
 
 
-def sinusoids_in(arrays: Arrays, d_model: int) -> str | None:
+def sinusoids_in(
+    arrays: Arrays, d_model: int, names: Iterable[str] = POSITION_TABLES, first_position: int = 0
+) -> str | None:
     """Take the tables of positions that some files hold, which Hugging Face then adds in place of its own sinusoids.
 
     Returns whose sinusoids they have; None if there are no tables. Raises ImportedModelError for tables of anything
     else, and if those of the two sides differ.
     """
     kinds = {
-        name: sinusoids_of(arrays.take(name, (None, d_model)), f"The array {name} of {arrays.path}")
-        for name in POSITION_TABLES
+        name: sinusoids_of(arrays.take(name, (None, d_model)), f"The array {name} of {arrays.path}", first_position)
+        for name in names
         if name in arrays
     }
     if len(set(kinds.values())) > 1:
@@ -237,14 +247,17 @@ def sinusoids_in(arrays: Arrays, d_model: int) -> str | None:
     return next(iter(kinds.values()), None)
 
 
-def sinusoids_of(table: np.ndarray, name: str) -> str:
-    """Return whose sinusoids a table has, (positions, d_model). Raises ImportedModelError if it has others."""
+def sinusoids_of(table: np.ndarray, name: str, first_position: int = 0) -> str:
+    """Return whose sinusoids a table has, (positions, d_model). Raises ImportedModelError if it has others.
+
+    Rows before `first_position` may have anything.
+    """
     half = table.shape[1] // 2
     errors = {}
     for kind, longest in (("paper", half), ("tensor2tensor", max(half - 1, 1))):
-        angles = np.arange(len(table))[:, np.newaxis] / 10000.0 ** (np.arange(half) / longest)
+        angles = np.arange(first_position, len(table))[:, np.newaxis] / 10000.0 ** (np.arange(half) / longest)
         expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
-        errors[kind] = np.abs(expected - table).max(initial=0)
+        errors[kind] = np.abs(expected - table[first_position:]).max(initial=0)
     kind = min(errors, key=errors.__getitem__)
     if errors[kind] > ROUNDING:
         raise ImportedModelError(f"{name} is not a table of sinusoids.")

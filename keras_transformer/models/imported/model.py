@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
 from keras_transformer.pieces.pair_tokenizer import PairTokenizer
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.runs.inference import Inference
@@ -22,6 +23,7 @@ class ImportedModel(NamedTuple):
     search: how that system searches, by fields of SearchOptions.
     kind: which system it is of.
     notes: sentences about what was chosen or left out.
+    languages: which it reads and writes, and how it is told them.
     """
 
     config: TransformerConfig
@@ -30,6 +32,7 @@ class ImportedModel(NamedTuple):
     search: Mapping[str, Any]
     kind: str
     notes: tuple[str, ...] = ()
+    languages: Languages = NO_LANGUAGES
 
     def transformer(self) -> "Transformer":
         """Build the Transformer with these weights, in float32."""
@@ -42,7 +45,7 @@ class ImportedModel(NamedTuple):
 
     def inference(self) -> Inference:
         """Return what its inference.json says."""
-        return Inference(search=self.search)
+        return Inference(search=self.search, languages=self.languages)
 
     def tags(self) -> list[str]:
         """Return the pieces that name the language to be written, such as >>deu<<."""
