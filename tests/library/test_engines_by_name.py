@@ -8,6 +8,8 @@ from keras_transformer.translation.opening import open_engine
 from tests.support.echo import write_echo
 from tests.support.hub import Hub, asked, files_in
 from tests.support.marian import SELF_ATTENTION, best_by_marian, huggingface_folder, lines, marian_folder
+from tests.support.places import ROOT
+from tests.support.processes import python
 from tests.support.runs import SENTENCES
 
 
@@ -97,3 +99,17 @@ def test_a_name_that_nothing_has_is_one_sentence(name, sentence, monkeypatch):
 def test_an_empty_folder_is_one_sentence(tmp_path):
     with pytest.raises(UserError, match="it is not a run folder"):
         open_engine(tmp_path)
+
+
+def test_a_litert_model_is_opened_without_tensorflow_and_keras():
+    pytest.importorskip("ai_edge_litert")
+    script = """
+import sys
+import keras_transformer as kt
+translate = kt.pipeline("translation_en_to_de", model=sys.argv[1])
+print(translate("A dog runs across the field.")[0]["translation_text"])
+assert not {"tensorflow", "keras"} & set(sys.modules)
+"""
+    process = python("-c", script, ROOT / "presets/multi30k_en_de/litert")
+    assert process.returncode == 0, process.stderr
+    assert process.stdout == "Ein Hund rennt über das Feld.\n"
