@@ -101,6 +101,7 @@ def test_an_empty_folder_is_one_sentence(tmp_path):
         open_engine(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_litert_model_is_opened_without_tensorflow_and_keras():
     pytest.importorskip("ai_edge_litert")
     script = """
