@@ -12,6 +12,7 @@ from keras_transformer.models.imported.folder import import_folder
 from keras_transformer.models.imported.vocabulary import renamed
 from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
 from keras_transformer.translation.translator import Translator
+from tests.support.huggingface import padded
 from tests.support.m2m import (
     FAIRSEQ,
     KINDS,
@@ -164,20 +165,36 @@ def test_translations_are_those_of_generate(both, kind, beam_size):
     for source, target in PAIRS.get(kind, OF_NLLB):
         tokenizer, texts = model.tokenizer(source, target), lines("test.en")[:34]
         found = translator.translate_n_best(texts, source_language=source, target_language=target)
-        for text, (best, *_) in zip(texts, found, strict=True):
-            ids = model.ids_of(tokenizer, text)
-            with torch.no_grad():
-                output = model.theirs.generate(
-                    torch.tensor([ids]),
-                    num_beams=beam_size,
-                    do_sample=False,
-                    max_new_tokens=len(ids) + extra,
-                    forced_bos_token_id=model.opening(target),
-                    bad_words_ids=[[PAD_THERE], [UNK_THERE]],
-                    length_penalty=0.0,
-                )
-            expected = output[0].tolist()[1:]
-            if expected[-1] == EOS_THERE and len(expected) < len(ids) + extra - 1:
+        rows = [model.ids_of(tokenizer, text) for text in texts]
+        batch = torch.tensor(padded(rows, PAD_THERE))
+        with torch.no_grad():
+            outputs = model.theirs.generate(
+                batch,
+                attention_mask=batch != PAD_THERE,
+                num_beams=beam_size,
+                do_sample=False,
+                max_new_tokens=batch.shape[1] + extra,
+                forced_bos_token_id=model.opening(target),
+                bad_words_ids=[[PAD_THERE], [UNK_THERE]],
+                length_penalty=0.0,
+            )
+        for row, output, (best, *_) in zip(rows, outputs.tolist(), found, strict=True):
+            expected = [number for number in output[1:] if number != PAD_THERE]
+            if expected[-1] == EOS_THERE and len(expected) < len(row) + extra - 1:
                 assert list(best.ids) == model.here[expected].tolist()
                 compared += 1
     assert compared > 25
+
+
+@pytest.mark.parametrize("is_archive", [True, False])
+def test_the_pickle_of_pytorch_has_the_same_weights(both, tmp_path, is_archive):
+    import torch
+
+    model, folder = both(M2M), m2m_folder(tmp_path / "pickled")
+    (folder / "model.safetensors").unlink()
+    path = folder / "pytorch_model.bin"
+    torch.save(model.theirs.state_dict(), path, _use_new_zipfile_serialization=is_archive)
+    found = import_folder(folder)
+    assert found.config == model.imported.config
+    for name, value in model.imported.values.items():
+        np.testing.assert_array_equal(found.values[name], value)

@@ -12,7 +12,14 @@ from train.config.run import load_config
 from train.record.changes import check_unchanged, write_configuration
 
 MODEL = TransformerConfig(
-    vocab_size=99, encoder_layers=2, d_model=32, num_heads=4, sinusoids="tensor2tensor", logits_bias=True, dropout=0.3
+    vocab_size=99,
+    encoder_layers=2,
+    d_model=32,
+    num_heads=4,
+    sinusoids="tensor2tensor",
+    first_position=2,
+    logits_bias=True,
+    dropout=0.3,
 )
 SEARCH = {"beam_size": 6, "length_penalty": 1.0, "length_normalization": "tokens"}
 
