@@ -137,9 +137,11 @@ def table(numbers: dict[str, int]) -> tf.lookup.StaticHashTable:
 def with_marks(pieces, marks: tuple):
     """Return sequences with EOS and two marks around them: int32 RaggedTensor (B, None) -> the same.
 
-    marks: the tokens before a sequence and behind its EOS, int32 (B,), PAD for none.
+    marks: the tokens before a sequence and behind its EOS, int32 (B,), PAD for none. One that a sequence begins with
+    already is not put there again.
     """
     first, last = marks
+    first = tf.where(pieces[:, :1].to_tensor(PAD, shape=(None, 1))[:, 0] == first, PAD, first)
     end = tf.fill([pieces.nrows(), 1], EOS)
     ids = tf.concat([first[:, tf.newaxis], pieces, end, last[:, tf.newaxis]], axis=1)
     return kept(ids, ids.values != PAD)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_transformer.ground.errors import ConfigError
-from keras_transformer.ground.tokens import PAD
+from keras_transformer.ground.tokens import EOS, PAD
 from keras_transformer.pieces.languages import short_code
 
 if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
@@ -25,6 +25,14 @@ class Marks(NamedTuple):
     first: tuple[int, ...] = ()
     last: tuple[int, ...] = ()
     opening: tuple[int, ...] = ()
+
+    def around(self, ids: Sequence[int], longest: int) -> list[int]:
+        """Return the tokens of a source with EOS and its marks, `longest` at most.
+
+        A tag that the text has already is not put there again.
+        """
+        ids = ids[len(self.first) :] if tuple(ids[: len(self.first)]) == self.first else ids
+        return [*self.first, *ids[: longest - 1 - len(self.first) - len(self.last)], EOS, *self.last]
 
 
 NO_MARKS = Marks()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_transformer.ground.errors import ConfigError, InputError
-from keras_transformer.ground.tokens import EOS, PAD, UNK
+from keras_transformer.ground.tokens import PAD, UNK
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.pieces.batching import BYTES_PER_TOKEN, LONGEST_SOURCE
 from keras_transformer.pieces.language_marks import NO_MARKS, Marks
@@ -104,13 +104,13 @@ def encoded_lines(
     the first is number `first_line`. A line of more than BYTES_PER_TOKEN bytes per token is cut to these before, so
     that no line costs more than that. A source line that begins with a tag of a language which the tokenizer does not
     have is named too. are_targets: whether the lines are of the target side. marks: of each line, whose tokens then
-    stand at both ends of its own, and count among the `longest`.
+    stand at both ends of its own, and count among the `longest`: see `Marks.around`.
     """
     most = longest * BYTES_PER_TOKEN
     cut = [first_bytes(line, most) for line in lines]
     encode = tokenizer.encode_target_batch if are_targets else tokenizer.encode_batch
     of_lines = marks or [NO_MARKS] * len(lines)
-    for number, (line, ids, (first, last, _)) in enumerate(zip(lines, encode(cut), of_lines, strict=True), first_line):
+    for number, (line, ids, of_line) in enumerate(zip(lines, encode(cut), of_lines, strict=True), first_line):
         if is_blank(line):
             yield []
             continue
@@ -127,10 +127,10 @@ def encoded_lines(
             )
         if len(cut[number - first_line]) < len(line):
             log.warning("line %d has more than %d bytes; only the first of them are used", number, most)
-        room = longest - 1 - len(first) - len(last)
+        room = longest - 1 - len(of_line.first) - len(of_line.last)
         if len(ids) > room:
             log.warning("line %d has %d tokens; only the first %d are used", number, len(ids), room)
-        yield [*first, *ids[:room], EOS, *last]
+        yield of_line.around(ids, longest)
 
 
 def are_longer(tokenizer: "Tokenizer", lines: list[str], longest: int) -> list[bool]:

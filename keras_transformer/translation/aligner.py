@@ -69,10 +69,7 @@ class Aligner:
         """Return the alignment of each source line and a translation that was found for it, as `align` does."""
         encoded = self._tokenizer.encode_batch(line for line, _ in pairs)
         of_lines = marks or [NO_MARKS] * len(pairs)
-        sources = [
-            [*first, *ids[: self._most - 1 - len(first) - len(last)], EOS, *last]
-            for ids, (first, last, _) in zip(encoded, of_lines, strict=True)
-        ]
+        sources = [of_line.around(ids, self._most) for ids, of_line in zip(encoded, of_lines, strict=True)]
         return self.align(sources, [translation.ids for _, translation in pairs], of_lines)
 
     def align(

@@ -39,7 +39,7 @@ def export(tmp_path_factory):
     Inference(search={"beam_size": 2, "extra_length": 8}, languages=M2M).save(run / "inference.json")
     how = ["--to", folder / "model", "--source-language", "eng", "--target-language", "de", "--litert"]
     names = ["--signature", "serving_default", "--signature", "translate", "--signature", "tokenize"]
-    result = invoke(app, run, *how, *names, "--max-source-tokens", "32")
+    result = invoke(app, run, *how, *names, "--max-source-tokens", "16")
     assert result.exit_code == 0 and "9 of 9 translations the same" in result.stdout, result.stderr
     return folder / "model" / "1", run
 
@@ -54,7 +54,7 @@ def engines(export):
             GraphEngine(str(version), 1),
             LiteTranslator(version / LITERT),
         )
-        yield dict(zip(ENGINES, made, strict=True)) | {"Translator": Translator.load(run, max_source_tokens=32)}
+        yield dict(zip(ENGINES, made, strict=True)) | {"Translator": Translator.load(run, max_source_tokens=16)}
 
 
 def told(translations):
@@ -94,7 +94,7 @@ def test_commands_take_languages(export):
     version, run = export
     for folder in (version, version / LITERT):
         result = invoke(translate_export, folder, "--from", "en", "--to", "fr", stdin=f"{LINES[0]}\n".encode())
-        [expected] = Translator.load(run, max_source_tokens=32).translate(
+        [expected] = Translator.load(run, max_source_tokens=16).translate(
             LINES[:1], source_language="en", target_language="fra"
         )
         assert result.stdout == f"{expected.text}\n"

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.tokens import EOS
+from keras_transformer.models.imported.model import languages_of_tags
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages, MarkReader, Marks
 
 ONE_PAIR = Languages({"en": ""}, {"de": ""})
@@ -98,3 +100,27 @@ def test_languages_are_what_their_json_says(languages):
 def test_json_that_describes_no_languages_is_one_sentence(values, sentence):
     with pytest.raises(ConfigError, match=sentence):
         Languages.of(values)
+
+
+@pytest.mark.parametrize("longest", range(3, 8))
+@pytest.mark.parametrize("marks", [Marks(), Marks((9,)), Marks((4,), (), (5,)), Marks((), (5,), (6,))])
+def test_a_source_has_its_marks_once_and_is_cut_between_them(marks, longest):
+    text = [10, 11, 12, 13]
+    found = marks.around(text, longest)
+    room = longest - 1 - len(marks.first) - len(marks.last)
+    assert found == [*marks.first, *text[:room], EOS, *marks.last] and len(found) <= longest
+    assert marks.around([*marks.first, *text], longest) == found  # of a line that begins with its tag
+
+
+@pytest.mark.parametrize(
+    ("pieces", "pair", "languages"),
+    [
+        (["▁a"], ("en", "de"), ONE_PAIR),
+        (["▁a"], ("en", None), NO_LANGUAGES),
+        (["▁a"], ("en", "ROMANCE"), NO_LANGUAGES),
+        ([">>deu<<", ">>fra<<", ">>x", "<<"], (None, "mul"), TAGS),
+        ([">>deu<<", ">>fra<<"], ("eng", None), TAGS._replace(source={"eng": ""})),
+    ],
+)
+def test_models_of_marian_have_the_languages_of_their_tags_or_of_their_pair(pieces, pair, languages):
+    assert languages_of_tags(pieces, pair) == languages

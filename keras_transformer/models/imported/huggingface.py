@@ -12,7 +12,7 @@ from keras_transformer.models.imported.arrays import read_json, read_safetensors
 from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.marian_files import read_spm
 from keras_transformer.models.imported.marian_yaml import read_vocabulary
-from keras_transformer.models.imported.model import ImportedModel
+from keras_transformer.models.imported.model import ImportedModel, languages_of_tags
 from keras_transformer.models.imported.torch_file import read_torch
 from keras_transformer.models.imported.vocabulary import Vocabulary
 from keras_transformer.models.imported.weights import Arrays, Tokens, values_of_blocks
@@ -82,10 +82,19 @@ def import_huggingface(folder: pathlib.Path, positions: str = HUGGINGFACE) -> Im
         config=config,
         values=values | tokens.values(config),
         tokenizer=tokenizer_of(folder, tokens.pieces()),
+        languages=languages_of_tags(tokens.pieces(), pair_in(folder)),
         search=search_of(folder, settings),
         kind="Hugging Face MarianMT",
         notes=(note, *ignored_keys(settings)),
     )
+
+
+def pair_in(folder: pathlib.Path) -> tuple[str | None, str | None]:
+    """Return the codes of the languages that the tokenizer's settings tell; None for what they do not."""
+    path = folder / "tokenizer_config.json"
+    settings = read_settings(path) if path.exists() else {}
+    source, target = (settings.get(key) for key in ("source_lang", "target_lang"))
+    return source if isinstance(source, str) else None, target if isinstance(target, str) else None
 
 
 def read_settings(path: pathlib.Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from keras_transformer.models.imported.arrays import read_npz
 from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.marian_files import MarianFiles
 from keras_transformer.models.imported.marian_yaml import read_options
-from keras_transformer.models.imported.model import ImportedModel
+from keras_transformer.models.imported.model import ImportedModel, languages_of_tags
 from keras_transformer.models.imported.vocabulary import Vocabulary
 from keras_transformer.models.imported.weights import Arrays, Tokens, values_of_blocks
 
@@ -75,6 +75,7 @@ def import_marian(path: pathlib.Path) -> ImportedModel:
         config=config,
         values=values | tokens.values(config),
         tokenizer=vocabularies.tokenizer(tokens.pieces()),
+        languages=languages_of_tags(tokens.pieces(), files.languages()[0] if files.languages()[1] else (None, None)),
         search=search_of(files.decoder_options()),
         kind="Marian",
         notes=(*notes_of(files.decoder_options()), *notes_of_moses(files, vocabularies.languages)),

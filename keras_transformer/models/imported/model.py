@@ -1,18 +1,35 @@
 """An imported model, whichever format it came in: what a run folder of it needs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, TARGET, Languages
+from keras_transformer.pieces.languages import CODE
 from keras_transformer.pieces.pair_tokenizer import PairTokenizer
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.runs.inference import Inference
 
 if TYPE_CHECKING:  # it imports Keras
     from keras_transformer.model import Transformer
+
+
+def languages_of_tags(pieces: Iterable[str], pair: Sequence[str | None]) -> Languages:
+    """Return the languages of a model of Marian, whose source begins with a tag such as >>deu<< if it writes several.
+
+    pair: the codes of both sides, as its files tell them; what is no code is not known.
+    """
+    source, target = ({code: ""} if code and CODE.fullmatch(code) else {} for code in pair)
+    if tags := {piece[2:-2]: piece for piece in pieces if is_tag(piece)}:
+        return Languages(source, tags, source_first=TARGET)
+    return Languages(source, target) if source and target else NO_LANGUAGES
+
+
+def is_tag(piece: str) -> bool:
+    """Return whether a piece names the language to be written, as >>deu<< does."""
+    return piece.startswith(">>") and piece.endswith("<<")
 
 
 class ImportedModel(NamedTuple):
@@ -49,4 +66,4 @@ class ImportedModel(NamedTuple):
 
     def tags(self) -> list[str]:
         """Return the pieces that name the language to be written, such as >>deu<<."""
-        return [piece for piece in self.tokenizer.pieces() if piece.startswith(">>") and piece.endswith("<<")]
+        return list(filter(is_tag, self.tokenizer.pieces()))
