@@ -141,14 +141,7 @@ class Passage:
             last = self._places[numbers[-1]] + len(self._marks[numbers[-1]].raw)
             raw_start, raw_end = min(raw_start, self._places[numbers[0]]), max(raw_end, last)
         marks = [self._marks[number]._replace(start=self._marks[number].start - start) for number in numbers]
-        text, marks = without_doubled_spaces(self.text[start:end], marks)
-        for found in reversed(list(LINE_BREAK.finditer(text))):
-            is_wide = breaks_anywhere(text[found.start() - 1]) and breaks_anywhere(
-                text[found.end() : found.end() + 1] or " "
-            )
-            shown = "" if is_wide else " "
-            text = text[: found.start()] + shown + text[found.end() :]
-            marks = with_break(marks, Mark(found.start(), len(shown), found[0]))
+        text, marks = with_breaks(*without_doubled_spaces(self.text[start:end], marks))
         return Line(text, tuple(sorted(marks, key=lambda mark: mark.start)), raw_start, raw_end)
 
     def _with_partners(self, numbers: Sequence[int], start: int, end: int) -> list[int]:
@@ -203,22 +196,42 @@ def without_doubled_spaces(text: str, marks: Sequence[Mark]) -> tuple[str, list[
     return "".join([*parts, text[reached:]]), moved
 
 
-def with_break(marks: Sequence[Mark], line_break: Mark) -> list[Mark]:
-    """Return marks and a line break, whose characters become `length` ones; spaces of marks among them are part of it.
+def with_breaks(text: str, marks: Sequence[Mark]) -> tuple[str, list[Mark]]:
+    """Return a text with a space, or nothing, in place of each line break, and its marks, the line breaks among them.
 
-    `raw` has the characters as they are in the text.
+    Spaces of marks that stand inside of a line break are part of it.
     """
-    start, raw = line_break.start, line_break.raw
-    end, kept = start + len(raw), []
-    for mark in reversed(marks):
-        if mark.length and start <= mark.start < end:
-            place = mark.start - start
-            raw = raw[:place] + mark.raw + raw[place + mark.length :]
-        elif mark.start >= end:
-            kept.append(mark._replace(start=mark.start - (end - start) + line_break.length))
-        else:
-            kept.append(mark._replace(start=min(mark.start, start + line_break.length)))
-    return [*reversed(kept), line_break._replace(raw=raw)]
+    breaks = list(LINE_BREAK.finditer(text))
+    shown, following, reached = [], "", len(text)  # following: the character after a line break, as it is shown
+    for found in reversed(breaks):
+        following = text[found.end() : reached][:1] or following
+        is_wide = breaks_anywhere(text[found.start() - 1]) and breaks_anywhere(following or " ")
+        shown.append("" if is_wide else " ")
+        following, reached = shown[-1] or following, found.start()
+    parts, kept, of_breaks, waiting, reached, moved = [], [], [], list(reversed(marks)), 0, 0
+
+    def take_before(place: int) -> None:
+        while waiting and waiting[-1].start < place:
+            mark = waiting.pop()
+            kept.append(mark._replace(start=mark.start - moved))
+
+    for found, space in zip(breaks, reversed(shown), strict=True):
+        start, end = found.span()
+        take_before(start)
+        raw, inside = [], start
+        while waiting and waiting[-1].start < end:
+            mark = waiting.pop()
+            if mark.length:
+                raw += [text[inside : mark.start], mark.raw]
+                inside = mark.start + mark.length
+            else:
+                kept.append(mark._replace(start=min(mark.start, start + len(space)) - moved))
+        raw.append(text[inside:end])
+        of_breaks.append(Mark(start - moved, len(space), "".join(raw)))
+        parts += [text[reached:start], space]
+        reached, moved = end, moved + end - start - len(space)
+    take_before(len(text) + 1)
+    return "".join([*parts, text[reached:]]), [*kept, *reversed(of_breaks)]
 
 
 def is_inside(mark: Mark, start: int, end: int) -> bool:
@@ -237,12 +250,21 @@ def places_of(line: Line, translation: str) -> list[tuple[int, int]]:
     A mark that began, ended or divided words does so again, as near as possible to where it stood in proportion.
     """
     places, previous, reached = [], -1, 0  # previous: where the last mark ends in the line; reached: in the translation
+    known: dict[tuple, Sequence[tuple[int, int]]] = {}  # the places of marks that stand alike
     for mark in line.marks:
-        ideal = mark.start * len(translation) / len(line.text)
-        candidates = [place for place in candidates_of(line.text, mark, translation) if place[0] >= reached]
-        further = [place for place in candidates if mark.start == previous or place[0] > reached or not places]
-        candidates = further or candidates or [(len(translation), len(translation))]
-        place = min(candidates, key=lambda place: abs(place[0] - ideal))
+        ideal, is_space = mark.start * len(translation) / len(line.text), mark.length > 0 or mark.raw.isspace()
+        is_end = mark.length == 0 and mark.start in (0, len(line.text))
+        alike = mark.start if is_end else (is_space, line.text[mark.start - 1], line.text[mark.start : mark.start + 1])
+        if (key := (is_end, alike)) not in known:
+            known[key] = sorted(candidates_of(line.text, mark, translation))
+        candidates = known[key]
+        first = bisect.bisect_left(candidates, (reached, 0))
+        if places and mark.start != previous:  # behind the last one, if it can be
+            behind = bisect.bisect_left(candidates, (reached + 1, 0))
+            first = behind if behind < len(candidates) else first
+        nearest = bisect.bisect_left(candidates, (ideal, 0), first)
+        near = candidates[max(nearest - 1, first) : nearest + 1] or [(len(translation), len(translation))]
+        place = min(near, key=lambda place: (abs(place[0] - ideal), place[0] == place[1]))  # rather at a space
         places.append(place)
         previous, reached = mark.start + mark.length, place[1]
     return places

@@ -2,6 +2,7 @@
 
 import pytest
 
+from keras_transformer.text.passages import Passage, Token
 from tests.library.test_line_costs import MOST_GROWTH, growth_of
 from tests.support.documents import capitals, through
 
@@ -59,3 +60,19 @@ FILES = {  # of about n characters
 def test_four_times_the_file_takes_not_much_more_than_four_times_as_long(case):
     name, make = FILES[case]
     assert growth_of(lambda text: through(name, text, capitals), make) < MOST_GROWTH
+
+
+SENTENCES = {  # parts of one sentence that repeat
+    "tags": [Token("a ", "a "), Token("<b>", "", True), Token("dog", "dog"), Token("</b>", "", True), Token(" ", " ")],
+    "lines": [Token("a\n", "a\n")],
+    "lines without spaces": [Token("犬\n", "犬\n"), Token("<b>", "", True)],
+    "signs for spaces": [Token("a", "a"), Token("<br/>", " ", True)],
+}
+
+
+@pytest.mark.parametrize("repeated", SENTENCES.values(), ids=list(SENTENCES))
+def test_a_sentence_of_many_marks_is_read_and_written_in_time_that_grows_with_it(repeated):
+    def rewrite(passage):
+        passage.rendered(passage.line(0, len(passage.text)), "ein hund " * len(passage.text), {})
+
+    assert growth_of(rewrite, lambda n: Passage(repeated * n), 100, 6_400) < MOST_GROWTH
