@@ -118,7 +118,7 @@ class Translator(Engine):
         self._longest_output = self._decoder.config.position_limit or LONGEST_SOURCE
         if trees_only:
             self.name, self.abilities = "A search for trees only", frozenset()
-        elif not tokenizer.has_surfaces:
+        elif not getattr(tokenizer, "has_surfaces", True):  # a tokenizer of one's own need not say it
             self.name, self.abilities = "A model with words of Moses", frozenset()
         self._placeholders = placeholders_in(tokenizer.pieces())
         self.placeholders, self.aligns = len(self._placeholders), self._aligner.aligns
