@@ -18,7 +18,8 @@ from keras_transformer.text.road import Engine
 if TYPE_CHECKING:  # it imports TensorFlow
     from keras_transformer.translation.translator import Translator
 
-HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*(@[\w./-]+)?", re.ASCII)  # USER/MODEL[@REVISION], as transformers names it
+# USER/MODEL[@REVISION], as transformers names it
+HUB_ID = re.compile(r"(?<![\w.-])\w[\w.-]*+/\w[\w.-]*(@[\w./-]+)?", re.ASCII)
 MODELS_OF_OTHERS = "config.json", "decoder.yml", "*.npz"  # files of which a folder that is imported has one
 FLOAT32 = "float32"
 

@@ -206,7 +206,7 @@ def test_one_matrix_does_it_all_only_if_pieces_and_arrays_are_the_same():
 
 
 HUGGINGFACE_DAMAGES = {
-    "bert": (settings(model_type="bert"), "model_type: 'bert'; only \"marian\" can be imported"),
+    "bert": (settings(model_type="bert"), 'model_type: \'bert\'; only "marian" and "m2m_100" can be imported'),
     "scale": (settings(scale_embedding=False), "scale_embedding: False; only True"),
     "before": (settings(normalize_before=True), "normalize_before: True; only False"),
     "heads": (

@@ -32,7 +32,7 @@ CHARACTERS = {  # of YAML 1.2, section 5.7
     "P": "\u2029",
 }
 OPTION = re.compile(r"(?<![\w-])([\w-]++):(?:\s++(.*))?")
-ITEM = re.compile(r"\s*+-\s++(.*)")
+ITEM = re.compile(r"(?<!\s)\s*+-\s++(.*)")
 NUMBERS = {"true": True, "false": False, "null": None, "~": None}
 
 
