@@ -51,7 +51,7 @@ GROUPS = {
         "import": Command(
             "keras_transformer.commands.import_model",
             "",
-            "Make a run folder of a model of OPUS-MT, Marian, M2M-100 or NLLB.",
+            "Make a run folder of a model of OPUS-MT, M2M-100 or NLLB.",
         ),
     },
     "Export and serve": {
