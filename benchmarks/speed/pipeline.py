@@ -6,6 +6,7 @@ PyTorch and transformers (`make peers`). With `--arguments` it prints how many l
 of `generate`, and no times.
 """
 
+import abc
 import os
 import pathlib
 import resource
@@ -115,7 +116,7 @@ def table(found: dict[str, Measured]) -> list[str]:
     return [*rows, "", f"{equal} of {len(ours.texts)} lines are translated alike."]
 
 
-class Contestant:
+class Contestant(abc.ABC):
     """What translates in a process that has one core."""
 
     def __init__(self) -> None:
@@ -129,12 +130,13 @@ class Contestant:
         texts = [text for line in lines for text in self.texts([line])] if is_one_by_one else self.texts(lines)
         return texts, time.perf_counter() - started
 
+    @abc.abstractmethod
     def texts(self, lines: list[str]) -> list[str]:
-        raise NotImplementedError
+        """Return the best translation of each line."""
 
+    @abc.abstractmethod
     def answers(self, lines: list[str], arguments: dict[str, Any]) -> list[list[str]]:
         """Return the translations of each line, best first."""
-        raise NotImplementedError
 
     def peak(self) -> int:
         return peak_bytes(resource.getrusage(resource.RUSAGE_SELF))

@@ -11,6 +11,7 @@ from keras_transformer.pieces.pair_tokenizer import SPECIAL_PIECES
 from keras_transformer.pieces.tokenizer import Tokenizer
 
 from .ragged_rows import kept
+from .slices import with_end
 
 UNKNOWN, UNTOLD, SEVERAL = -1, -2, -3  # in place of the number of a language
 BEGINS = "begins_with_mark"  # among the rules of lines
@@ -25,14 +26,6 @@ class LineMarks(NamedTuple):
     last: Any
     opening: Any
 
-    @property
-    def of_source(self) -> tuple:
-        return self.first, self.last
-
-    @property
-    def of_target(self) -> tuple:
-        return self.opening, tf.zeros_like(self.opening)
-
 
 class GraphLanguages(tf.Module):
     """Turns codes of languages into LineMarks, inside a graph."""
@@ -40,7 +33,7 @@ class GraphLanguages(tf.Module):
     def __init__(self, languages: Languages, tokenizer: Tokenizer):
         super().__init__(name="languages")
         self.languages = languages
-        reader = MarkReader(languages, tokenizer)
+        self._reader = reader = MarkReader(languages, tokenizer)
         self.most_in_source, self.has_openings = reader.most_in_source, bool(languages.target_first)
         self._sides = {side: Side(side, languages, reader) for side in SIDES}
 
@@ -48,6 +41,11 @@ class GraphLanguages(tf.Module):
     def are_known(self) -> bool:
         """Whether a request may name languages."""
         return bool(self.languages.source or self.languages.target)
+
+    def default_marks(self, lines) -> LineMarks:
+        """Return the marks of so many lines, int (), that name no languages. Raises ConfigError if they have to."""
+        marks = self._reader.marks(*self.languages.chosen())
+        return LineMarks(*(tf.fill([lines], of_place[0] if of_place else PAD) for of_place in marks))
 
     def marks(self, source, target) -> LineMarks:
         """Return the marks of lines: string (B,) each. The graph fails with a sentence if the model lacks a language.
@@ -57,6 +55,16 @@ class GraphLanguages(tf.Module):
         tokens = {side: self._sides[side].tokens(codes) for side, codes in ((SOURCE, source), (TARGET, target))}
         places = (self.languages.source_first, self.languages.source_last, self.languages.target_first)
         return LineMarks(*(tokens[side] if side else tf.fill(tf.shape(source), PAD) for side in places))
+
+    def of_source(self, pieces, marks: LineMarks):
+        """Return sources with EOS and their marks: int32 RaggedTensor (B, None) -> the same."""
+        return with_marks(pieces, marks.first, marks.last) if self.most_in_source else with_end(pieces)
+
+    def of_target(self, pieces, marks: LineMarks):
+        """Return outputs with EOS and their openings: int32 RaggedTensor (B, None) -> the same."""
+        return (
+            with_marks(pieces, marks.opening, tf.zeros_like(marks.opening)) if self.has_openings else with_end(pieces)
+        )
 
     def rules(self, marks: LineMarks) -> dict:
         """Return the rule of the search by its name, and under BEGINS whether sources begin with a mark: (B,) each."""
@@ -134,13 +142,12 @@ def table(numbers: dict[str, int]) -> tf.lookup.StaticHashTable:
     return tf.lookup.StaticHashTable(texts, UNKNOWN)
 
 
-def with_marks(pieces, marks: tuple):
+def with_marks(pieces, first, last):
     """Return sequences with EOS and two marks around them: int32 RaggedTensor (B, None) -> the same.
 
-    marks: the tokens before a sequence and behind its EOS, int32 (B,), PAD for none. One that a sequence begins with
-    already is not put there again.
+    first, last: the tokens before a sequence and behind its EOS, int32 (B,), PAD for none. One that a sequence begins
+    with already is not put there again.
     """
-    first, last = marks
     first = tf.where(pieces[:, :1].to_tensor(PAD, shape=(None, 1))[:, 0] == first, PAD, first)
     end = tf.fill([pieces.nrows(), 1], EOS)
     ids = tf.concat([first[:, tf.newaxis], pieces, end, last[:, tf.newaxis]], axis=1)

@@ -29,7 +29,7 @@ from ..versions import ExportError
 from .confidences import Confidences
 from .explained import EXPLAINED_LINES, explained_line, no_explanation
 from .forbidden import Found, found_in, read_forbidden, search_without
-from .languages import GraphLanguages, LineMarks, with_marks
+from .languages import GraphLanguages, LineMarks
 from .phrases import (
     GraphPhraseReader,
     LineRules,
@@ -213,10 +213,10 @@ class ServedGraph(tf.Module):
 
     def marks_of(self, inputs: dict, text) -> LineMarks:
         """Return the marks of lines, string (B,), whose languages are among these inputs, or the default ones."""
-        codes = (inputs.get(each.name, tf.constant([""])) for each in (SOURCE_LANGUAGE, TARGET_LANGUAGE))
-        names = SOURCE_LANGUAGE.name, TARGET_LANGUAGE.name
-        of_lines = (of_each_line(name, code, tf.size(text)) for name, code in zip(names, codes, strict=True))
-        return self._languages.marks(*of_lines)
+        names, lines = (SOURCE_LANGUAGE.name, TARGET_LANGUAGE.name), tf.size(text)
+        if not inputs.keys() >= set(names):
+            return self._languages.default_marks(lines)
+        return self._languages.marks(*(of_each_line(name, inputs[name], lines) for name in names))
 
     def rules_of_lines(self, inputs: dict, text, most: int, marks: LineMarks):
         """Return the LineRules of lines, string (B,), and whether their prefixes were cut: bool (B,)."""
@@ -307,7 +307,7 @@ class ServedGraph(tf.Module):
         targets = self.tokenizer.encode_target(of_each_line("translation", translation, lines))
         most = self.longest_output - self._languages.has_openings
         truncated |= lengths_of(targets) >= most
-        targets = with_marks(targets[:, : most - 1], marks.of_target)
+        targets = self._languages.of_target(targets[:, : most - 1], marks)
 
         def run(indices) -> dict:
             source_ids, target_ids = (padded(tf.gather(side, indices)) for side in (ids, targets))
@@ -352,7 +352,7 @@ class ServedGraph(tf.Module):
         pieces = self.tokenizer.encode(tf.where(has_text, first_bytes(text, longest), ""))
         room = most - 1 - (self._languages.most_in_source if marks else 0)
         is_long = (tf.strings.length(text) > longest) | (lengths_of(pieces) > room)
-        ids = with_marks(pieces[:, :room], marks.of_source) if marks else with_end(pieces[:, :room])
+        ids = self._languages.of_source(pieces[:, :room], marks) if marks else with_end(pieces[:, :room])
         return kept(ids, of_values(has_text, ids)), has_text & is_long
 
     def pieces_of(self, ids):
