@@ -106,6 +106,16 @@ def test_a_line_break_is_a_space_but_between_two_characters_that_are_written_wit
     assert Passage([Token(text, text)]).line(0, len(text)).text == shown
 
 
+@pytest.mark.parametrize("text", ["a\nb\nc", "a \n b\r\nc\n d", "犬\nb\n犬\n犬\nc", "a\n\nb\nc"])
+@pytest.mark.parametrize("tag", [Token("<b>", "", True), Token("<br/>", " ", True)])
+def test_behind_several_line_breaks_marks_stand_where_they_stood(text, tag):
+    """Whatever a line break becomes, those behind it and tags among the words are written in their places."""
+    words = [Token(character, character) for character in text]
+    tokens = [part for word in words for part in ([tag, word] if word.text == "c" else [word])]
+    passage = Passage(tokens)
+    assert put_back(passage.line(0, len(passage.text)), str) == passage.raw
+
+
 WORDS = st.text("ab., 犬", min_size=1, max_size=8)
 MARKS = st.lists(st.builds(Mark, st.integers(0, 7), st.just(0), st.sampled_from(["<b>", "\n"])), max_size=4)
 
