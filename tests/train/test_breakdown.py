@@ -32,9 +32,9 @@ COUNTS = collections.Counter({"das": 1_000, "ist": 999, "ein": 9, "Satz": 1, "zw
 
 def test_bins_are_of_the_source_in_words_and_empty_ones_are_left_out():
     found = by_length([SAMPLES[1], SAMPLES[0], SAMPLES[2]])  # the shortest come first, wherever they are
-    assert [(row.words, row.sentences) for row in found] == [("up to 5", 2), ("6 to 10", 1)]
+    assert [(row.name, row.sentences) for row in found] == [("up to 5", 2), ("6 to 10", 1)]
     (last,) = by_length([Sample("w " * 61, "x", "y")])
-    assert last.words == "61 and more"
+    assert last.name == "61 and more"
 
 
 def test_a_bin_has_the_scores_of_its_sentences_alone():
@@ -54,7 +54,32 @@ def test_the_form_of_bleu_is_the_given_one():
 
 def test_no_words_at_all_are_no_error():
     (row,) = by_length([Sample("", "", "")])
-    assert row.words == "up to 5" and row.length_ratio is None
+    assert row.name == "up to 5" and row.length_ratio is None
+
+
+# parts
+
+
+def test_a_part_has_the_scores_of_its_sentences_alone_and_one_part_is_none():
+    found = break_down(SAMPLES, WordCounts(COUNTS, "t"), parts=["en to de", "fr to de", "en to de"])
+    of_english, of_french = found.parts
+    assert (of_english.name, of_english.sentences, of_french.name, of_french.sentences) == (
+        "en to de",
+        2,
+        "fr to de",
+        1,
+    )
+    expected = score([SAMPLES[0].translation, SAMPLES[2].translation], [SAMPLES[0].reference, SAMPLES[2].reference])
+    assert (of_english.bleu.value, of_english.chrf.value) == (expected.bleu, expected.chrf)
+    assert [bin_["part"] for bin_ in found.as_json()["by_part"]] == ["en to de", "fr to de"]
+    first = found.tables(found)[0]
+    assert first.title.startswith("By part of the text, BLEU of raw text") and first.heads[-2:] == (
+        "other BLEU",
+        "other chrF",
+    )
+    for parts in ((), ["en to de"] * 3):
+        of_one = break_down(SAMPLES, WordCounts(COUNTS, "t"), parts=parts)
+        assert not of_one.parts and "by_part" not in of_one.as_json() and len(of_one.tables()) == 2
 
 
 # frequencies

@@ -5,10 +5,12 @@ import types
 import pytest
 
 from keras_transformer.ground.errors import ConfigError
+from keras_transformer.inspection.samples import Sample
 from tests.support.runs import write_config
 from train.config.sources.files import FilesData
 from train.data.corpus import CorpusError
 from train.data.prepare import load_test_split
+from train.scoring.card import TimedTranslations
 from train.scoring.scored_text import ScoredText, data_of_run
 
 
@@ -40,6 +42,40 @@ def test_bleu_by_length_is_of_raw_text_unless_it_is_asked_to_be_tokenised_and_a_
     assert asked == [False, False, True]
     scores = object()
     assert ScoredText.validation(None, 3)(scores, []) is scores
+
+
+def test_each_pair_with_text_has_the_direction_of_its_entry_and_the_card_scores_each(tmp_path):
+    for name, text in {"en": "a\n\nc d e f\n", "de": "b\nx\nc d e f\n", "fr": "a\nb\n \n"}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    directions = [("en", "de"), ("de", "fr"), ("fr", "en")]
+    entries = [
+        {
+            "files": [str(tmp_path / source), str(tmp_path / target)],
+            "source_language": source,
+            "target_language": target,
+        }
+        for source, target in directions
+    ]
+    data = FilesData(source="files", train=entries, validation=entries)
+    assert data.languages == "en to de, de to fr, fr to en"
+    scored = ScoredText.of_run(data)
+    found = [(part, source, target) for part, (source, target) in zip(scored.parts, scored.pairs, strict=True)]
+    assert found == [
+        ("en to de", "<2de>a", "b"),
+        ("en to de", "<2de>c d e f", "c d e f"),
+        ("de to fr", "<2fr>b", "a"),
+        ("de to fr", "<2fr>x", "b"),
+        ("fr to en", "<2en>a", "a"),
+    ]
+    samples = [Sample(source, target, "b") for source, target in scored.pairs]
+    card = scored.score(TimedTranslations(samples, 1.0), types.SimpleNamespace(is_lowercase=False, restored=list))
+    assert [(each.name, each.sentences) for each in card.breakdown.parts] == [
+        ("en to de", 2),
+        ("de to fr", 2),
+        ("fr to en", 1),
+    ]
+    plain = FilesData(source="files", train=["none"], validation=[entries[0]["files"], entries[1]["files"]])
+    assert sorted(set(ScoredText.of_run(plain).parts)) == sorted(" and ".join(each["files"]) for each in entries[:2])
 
 
 def name_and_pairs(scored):

@@ -48,6 +48,9 @@ class Split:
     trees: of a treebank, the train.data.trees.Tree of each pair; none of other text.
 
     description: which part of its source it is, for report.md; "" if the configuration tells.
+
+    parts: returns an iterator over the name of the part, such as "en to de", that each pair belongs to, those without
+    text among them; it is empty if nobody names parts.
     """
 
     trees: Sequence[Any] = ()
@@ -60,8 +63,10 @@ class Split:
         fingerprint: Callable[[], dict] = no_fingerprint,
         shards: Iterable["Split"] = (),
         mixed: Iterable[tuple["Split", float]] = (),
+        parts: Callable[[], Iterable[str]] = tuple,
     ):
         self.name = name
+        self.parts = parts
         self.mixed = tuple(mixed)
         self.fingerprint = fingerprint
         self.shards = tuple(shards) or (self,)

@@ -24,14 +24,19 @@ FREQUENCIES = (0, 1, 4, 9, 99, 999)  # occurrences of the most frequent word of 
 MOST_PAIRS = 200_000  # training pairs whose words are counted, which takes some seconds
 
 
-class LengthBin(NamedTuple):
-    """The sentences of about one length."""
+class SentenceBin(NamedTuple):
+    """The sentences of about one length, or of one part of the text."""
 
-    words: str  # of the source sentence, as printed: "6 to 10"
+    name: str  # as printed: words of the source sentence, "6 to 10", or the part, "en to de"
     sentences: int
     bleu: Score
     chrf: Score
     length_ratio: float | None  # words of the translations per word of the references; None without any of these
+
+    def as_json(self, head: str) -> dict[str, Any]:
+        """What a program reads; its name is called `head`."""
+        rest = self._asdict() | {"bleu": self.bleu.as_json(), "chrf": self.chrf.as_json()}
+        return {head: rest.pop("name"), **rest}
 
 
 class FrequencyBin(NamedTuple):
@@ -59,31 +64,23 @@ class WordCounts(NamedTuple):
 class Breakdown(NamedTuple):
     """The scores of one set of translations, by length and by frequency."""
 
-    lengths: list[LengthBin]
+    lengths: list[SentenceBin]
     frequencies: list[FrequencyBin]
     text: str  # in which the frequencies were counted
+    parts: list[SentenceBin] = []  # if there are several
 
     def tables(self, other: "Breakdown | None" = None) -> list[Table]:
-        """A table by length and one by frequency. other: of other translations, which gets columns of its own."""
-        heads: tuple[str, ...] = ("words", "sentences", "BLEU", "chrF", "length ratio")
-        rows: list[tuple[str, ...]] = [
-            (
-                length.words,
-                f"{length.sentences:,}",
-                str(length.bleu),
-                str(length.chrf),
-                "n/a" if length.length_ratio is None else f"{length.length_ratio:.2f}",
+        """Tables by part, by length and by frequency. other: of other translations, which gets columns of its own."""
+        tables = [
+            bins_table(title, head, bins, theirs)
+            for title, head, bins, theirs in (
+                ("By part of the text", "part", self.parts, other.parts if other else None),
+                ("By words of the source sentence", "words", self.lengths, other.lengths if other else None),
             )
-            for length in self.lengths
+            if bins
         ]
-        if other:
-            heads += ("other BLEU", "other chrF")
-            rows = [(*row, str(theirs.bleu), str(theirs.chrf)) for row, theirs in zip(rows, other.lengths, strict=True)]
-        why = next((f" (n/a: {length.bleu.undefined})" for length in self.lengths if length.bleu.undefined), "")
-        by_length = Table(f"By words of the source sentence, BLEU of {self.lengths[0].bleu.form}{why}", heads, rows)
-
-        heads = ("occurrences", "words", "found %", "right %", "F1", "of all missed %")
-        rows = [
+        heads: tuple[str, ...] = ("occurrences", "words", "found %", "right %", "F1", "of all missed %")
+        rows: list[tuple[str, ...]] = [
             (
                 frequency.occurrences,
                 f"{frequency.words:,}",
@@ -97,41 +94,77 @@ class Breakdown(NamedTuple):
         if other:
             heads += ("other F1",)
             rows = [(*row, f"{theirs.f1:.1f}") for row, theirs in zip(rows, other.frequencies, strict=True)]
-        return [by_length, Table(f"By occurrences of the reference's words in {self.text}", heads, rows)]
+        return [*tables, Table(f"By occurrences of the reference's words in {self.text}", heads, rows)]
 
     def as_json(self) -> dict[str, Any]:
         """What a program reads."""
-        lengths = [
-            length._asdict() | {"bleu": length.bleu.as_json(), "chrf": length.chrf.as_json()} for length in self.lengths
-        ]
+        parts = {"by_part": [each.as_json("part") for each in self.parts]} if self.parts else {}
         return {
-            "by_length": lengths,
+            **parts,
+            "by_length": [each.as_json("words") for each in self.lengths],
             "by_frequency": {"text": self.text, "bins": [frequency._asdict() for frequency in self.frequencies]},
         }
 
 
+def bins_table(title: str, head: str, bins: Sequence[SentenceBin], other: Sequence[SentenceBin] | None = None) -> Table:
+    """The scores of bins, whose names are in the column `head`. other: of other translations, in columns of its own."""
+    heads: tuple[str, ...] = (head, "sentences", "BLEU", "chrF", "length ratio")
+    rows: list[tuple[str, ...]] = [
+        (
+            each.name,
+            f"{each.sentences:,}",
+            str(each.bleu),
+            str(each.chrf),
+            "n/a" if each.length_ratio is None else f"{each.length_ratio:.2f}",
+        )
+        for each in bins
+    ]
+    if other is not None:
+        heads += ("other BLEU", "other chrF")
+        rows = [(*row, str(theirs.bleu), str(theirs.chrf)) for row, theirs in zip(rows, other, strict=True)]
+    why = next((f" (n/a: {each.bleu.undefined})" for each in bins if each.bleu.undefined), "")
+    return Table(f"{title}, BLEU of {bins[0].bleu.form}{why}", heads, rows)
+
+
 def break_down(
-    samples: Sequence[Sample], counted: WordCounts, bleu: Measure = RAW_BLEU, chrf: Measure = CHRF
+    samples: Sequence[Sample],
+    counted: WordCounts,
+    bleu: Measure = RAW_BLEU,
+    chrf: Measure = CHRF,
+    parts: Sequence[str] = (),
 ) -> Breakdown:
-    """Return the Breakdown of translations. `bleu`, `chrf`: the forms of scores that the bins of lengths have."""
+    """Return the Breakdown of translations. `bleu`, `chrf`: the forms of scores that bins of sentences have.
+
+    parts: the name of the part that each sample belongs to; none if nobody names parts.
+    """
     by_words = by_frequency(samples, counted.counts, counted.language)
-    return Breakdown(by_length(samples, bleu, chrf), by_words, counted.text)
+    return Breakdown(by_length(samples, bleu, chrf), by_words, counted.text, by_part(samples, parts, bleu, chrf))
 
 
-def by_length(samples: Sequence[Sample], bleu: Measure = RAW_BLEU, chrf: Measure = CHRF) -> list[LengthBin]:
+def by_part(
+    samples: Sequence[Sample], parts: Sequence[str], bleu: Measure = RAW_BLEU, chrf: Measure = CHRF
+) -> list[SentenceBin]:
+    """Return the bins of the parts of a text, in the order of their first sentences; [] if there is only one."""
+    bins = collections.defaultdict(list)
+    for part, sample in zip(parts, samples, strict=bool(parts)):
+        bins[part].append(sample)
+    return [sentence_bin(part, bins[part], bleu, chrf) for part in bins] if len(bins) > 1 else []
+
+
+def by_length(samples: Sequence[Sample], bleu: Measure = RAW_BLEU, chrf: Measure = CHRF) -> list[SentenceBin]:
     """Return the bins of source lengths that have sentences, in words between spaces, the shortest first."""
     bins = collections.defaultdict(list)
     for sample in samples:
         bins[bisect.bisect_left(LENGTHS, len(sample.source.split()))].append(sample)
-    return [length_bin(label(LENGTHS, place), bins[place], bleu, chrf) for place in sorted(bins)]
+    return [sentence_bin(label(LENGTHS, place), bins[place], bleu, chrf) for place in sorted(bins)]
 
 
-def length_bin(words: str, samples: Sequence[Sample], bleu: Measure, chrf: Measure) -> LengthBin:
+def sentence_bin(name: str, samples: Sequence[Sample], bleu: Measure, chrf: Measure) -> SentenceBin:
     translations, references = [sample.translation for sample in samples], [sample.reference for sample in samples]
     bleu_score, chrf_score = (score_by(measure, translations, references) for measure in (bleu, chrf))
     lengths = [sum(len(line.split()) for line in lines) for lines in (translations, references)]
     ratio = lengths[0] / lengths[1] if lengths[1] else None
-    return LengthBin(words, len(samples), bleu_score, chrf_score, ratio)
+    return SentenceBin(name, len(samples), bleu_score, chrf_score, ratio)
 
 
 def by_frequency(samples: Sequence[Sample], counts: collections.Counter, language: str = "") -> list[FrequencyBin]:

@@ -82,7 +82,8 @@ class Scorecard(Card):
 class Evaluator:
     """How translations of one test set are measured.
 
-    language: of the translations. counted: how often words occur in the training text. length_bleu: the form of BLEU
+    language: of the translations. parts: the name of the part that each sentence belongs to, if there are several.
+    counted: how often words occur in the training text. length_bleu: the form of BLEU
     that sentences of each length have; None for that of raw text, lower-cased if `is_lowercase`.
     is_lowercase: whether a model, this one or the one that it is compared with, writes lower case alone. The breakdown,
     and which sentences differ most, are then of lower-cased text.
@@ -92,6 +93,7 @@ class Evaluator:
     counted: WordCounts
     length_bleu: Measure | None = None
     is_lowercase: bool = False
+    parts: Sequence[str] = ()
 
     def scorecard(self, timed: TimedTranslations) -> Scorecard:
         """Score translations in all forms, with confidence intervals."""
@@ -118,7 +120,8 @@ class Evaluator:
 
     def break_down(self, samples: Sequence[Sample]) -> Breakdown:
         bleu, chrf = (lower_bleu, LOWER_CHRF) if self.is_lowercase else (raw_bleu, CHRF)
-        return break_down(self.compared_as(samples), self.counted, self.length_bleu or bleu(self.language), chrf)
+        form = self.length_bleu or bleu(self.language)
+        return break_down(self.compared_as(samples), self.counted, form, chrf, self.parts)
 
     def compared_as(self, samples: Sequence[Sample]) -> list[Sample]:
         """The samples with references and translations in lower case, if a model knows no other."""

@@ -35,7 +35,7 @@ def plot_scorecard(card: Scorecard, name: str, path: pathlib.Path) -> None:
         )
         draw_bars(
             axis,
-            [f"{short(length.words)}\n{length.sentences:,}" for length in mine.lengths],
+            [f"{short(length.name)}\n{length.sentences:,}" for length in mine.lengths],
             [score.value for score in own],
             [score.value for score in others] if theirs else None,
             [score.undefined for score in own],

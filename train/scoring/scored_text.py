@@ -37,7 +37,8 @@ class ScoredText(Scored):
     translations has a line for each of them nevertheless, so that its lines are those of the text.
 
     language: of the translations. training: returns the training text, called `training_name`, whose words are counted.
-    is_tokenised: whether BLEU by length is of Moses-tokenised, lower-cased text.
+    is_tokenised: whether BLEU by length is of Moses-tokenised, lower-cased text. parts: the name of the part of the
+    text, such as "en to de", that each pair belongs to; none if nobody names parts.
     """
 
     quality = "BLEU"
@@ -53,6 +54,7 @@ class ScoredText(Scored):
     training_name: str = WHOLE_TEXT
     is_tokenised: bool = False
     blank: frozenset[int] = frozenset()
+    parts: Sequence[str] = ()
 
     @classmethod
     def of_run(
@@ -74,12 +76,14 @@ class ScoredText(Scored):
             lambda: training_splits(data),
             is_tokenised=is_tokenised,
             blank=frozenset(split.blank),
+            parts=parts_of(split),
         )
 
     @classmethod
     def of_split(cls, split: Split, config: DataSection, data: PreparedData) -> Self:
         own_text = data.corpus.train.shards[: len(data.train.shards)]  # of the chief, which has the first shards
-        return cls(split.name, list(split), config.target_language, lambda: own_text, own_part(data) or WHOLE_TEXT)
+        pairs, text = list(split), own_part(data) or WHOLE_TEXT
+        return cls(split.name, pairs, config.target_language, lambda: own_text, text, parts=parts_of(split))
 
     @classmethod
     def validation(cls, split: Split, count: int) -> Callable[[Scores, Sequence[Sample]], OutputScores]:
@@ -113,8 +117,8 @@ class ScoredText(Scored):
     ) -> Scorecard:
         tokenizers = [tokenizer, *([opponent.tokenizer] if opponent and opponent.tokenizer else [])]
         evaluator = evaluator_of(tokenizers, self.language, self.training, timed.samples, self.training_name)
-        if self.is_tokenised:
-            evaluator = dataclasses.replace(evaluator, length_bleu=tokenised_bleu(self.language))
+        length_bleu = tokenised_bleu(self.language) if self.is_tokenised else None
+        evaluator = dataclasses.replace(evaluator, length_bleu=length_bleu, parts=self.parts)
         card = evaluator.scorecard(timed)
         return evaluator.compared(card, opponent.name, opponent.outputs, paired_test) if opponent else card
 
@@ -149,3 +153,9 @@ def pairs_with_text(split: Split) -> list[tuple[str, str]]:
             more,
         )
     return pairs
+
+
+def parts_of(split: Split) -> list[str]:
+    """Return the name of the part of each pair that the latest iteration of the split gave; none if it has no parts."""
+    blank = frozenset(split.blank)
+    return [name for number, name in enumerate(split.parts(), 1) if number not in blank]

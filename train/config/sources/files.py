@@ -55,6 +55,11 @@ class FilesEntry(Section):
         return f"{self.names} ({', '.join(options)})" if options else self.names
 
     @property
+    def part(self) -> str:
+        """What its pairs are called among others: "en to de", or its files."""
+        return f"{self.source_language or 'any'} to {self.target_language}" if self.target_language else self.names
+
+    @property
     def names(self) -> str:
         """Its files in words: "a.en and a.de"."""
         return self.files if isinstance(self.files, str) else " and ".join(self.files)
@@ -136,6 +141,8 @@ class FilesData(DataSection):
     @property
     def languages(self) -> str:
         """The languages, or the first training files if the section names none: "train.en to train.de"."""
+        if any(entry.target_language for entry in self.entries("train")):
+            return ", ".join(dict.fromkeys(entry.part for entry in self.entries("train")))
         if self.source_language != type(self).model_fields["source_language"].default:
             return super().languages
         first, *others = [entry.files for entry in self.entries("train")]

@@ -70,7 +70,11 @@ def _split(
         files = {"source": "files", "files": [[file_stamp(path, name) for path in entry] for entry in paths]}
         return files | ({"tags": tags} if any(tags) else {}) | ({"pairs": most_pairs} if most_pairs else {})
 
-    return Split(f"data.{name}{of}", read, fingerprint, mixed=mixed)
+    def parts() -> Iterator[str]:
+        for files, entry in zip(paths, entries, strict=True):
+            yield from itertools.repeat(entry.part, sum(1 for _ in _read(name, entries, files)))
+
+    return Split(f"data.{name}{of}", read, fingerprint, mixed=mixed, parts=parts)
 
 
 def tagged(pairs: Iterable[Pair], tag: str) -> Iterator[Pair]:
