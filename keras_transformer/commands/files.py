@@ -36,6 +36,7 @@ from keras_transformer.text.formats.parts import Field, Part, TranslatedError
 log = logging.getLogger("keras_transformer")
 
 TEXT, XLIFF = "text", "xliff"
+WITH_STATES = XLIFF, "po"  # formats whose translations are in the file, and have states
 STREAM = pathlib.Path("-")  # as --input and --output: the standard one
 SENTENCE = 80  # characters, about: how many of them are translated at once
 BATCHES_OF_A_FILE = 8  # that are translated between two writes: what a kill costs at most
@@ -51,14 +52,17 @@ class FileArguments(NamedTuple):
     language: str
     input: pathlib.Path | None  # None: standard input
     output: pathlib.Path | None  # None: standard output
-    states: tuple[str, ...] = ()  # of targets of XLIFF that are translated anew
+    states: tuple[str, ...] = ()  # of translations in the file that are made anew
     target_language: str = ""  # that XLIFF tells then, if it tells none
+    everything: bool = False  # all translations in the file are made anew
 
     @property
     def of_format(self) -> dict[str, Any]:
         """Arguments that this format alone has."""
-        is_xliff = self.format == XLIFF
-        return {"states": self.states, "target_language": self.target_language} if is_xliff else {}
+        if self.format not in WITH_STATES:
+            return {}
+        language = {"target_language": self.target_language} if self.format == XLIFF else {}
+        return {"states": self.states, "everything": self.everything, **language}
 
     def of_languages(self, source: str, target: str) -> "FileArguments":
         """Return these for a translation between two languages, "" for one that is not told."""
@@ -111,9 +115,14 @@ States = Annotated[
         "--state",
         default_factory=list,
         metavar="STATE",
-        help="A state of units of XLIFF, such as needs-adaptation, whose targets are translated anew; may be repeated.",
-        show_default="needs-translation, and of new and initial what is as its source",
+        help="A state of units of XLIFF, such as needs-adaptation, or of entries of PO, fuzzy, which are translated "
+        "anew; may be repeated.",
+        show_default="needs-translation, and of new and initial what is as its source; none of PO",
     ),
+]
+Everything = Annotated[
+    bool,
+    typer.Option("--all", help="Translate units of XLIFF and entries of PO anew, whatever translation they have."),
 ]
 TargetLanguage = Annotated[
     str,
@@ -153,6 +162,7 @@ def takes_file_options(command: Callable) -> Callable:
         "input": (InputFile, None),
         "output": (OutputFile, None),
         "states": (States, default),
+        "everything": (Everything, False),
         "xliff_language": (TargetLanguage, ""),
     }
     parameters = [
@@ -176,6 +186,7 @@ def file_arguments(
     output: pathlib.Path | None,
     states: Sequence[str] = (),
     xliff_language: str = "",
+    everything: bool = False,
 ) -> FileArguments:
     """Return the options as FileArguments.
 
@@ -187,8 +198,12 @@ def file_arguments(
     format = known_format(TEXT if paragraphs else format, [path for path in (input, output) if path is not None])
     if fields and format not in WITH_FIELDS:
         raise ConfigError(f"--field is for --format {' and '.join(WITH_FIELDS)}: leave it out.")
-    if (states or xliff_language) and format != XLIFF:
-        raise ConfigError("--state and --target-language are for --format xliff: leave them out, or give it.")
+    if (states or everything) and format not in WITH_STATES:
+        raise ConfigError(
+            f"--state and --all are for --format {' and '.join(WITH_STATES)}: leave them out, or give one."
+        )
+    if xliff_language and format != XLIFF:
+        raise ConfigError("--target-language is for --format xliff: leave it out, or give it.")
     if xliff_language:
         check_code(xliff_language)
     if output is not None:
@@ -199,7 +214,7 @@ def file_arguments(
             raise ConfigError(f"There is no folder {folder} for --output {output}: make it first.")
         if input is not None and output.exists() and os.path.samefile(input, output):
             raise ConfigError(f"--output is the file that is read, {input}: give another one.")
-    return FileArguments(format, tuple(fields), language, input, output, tuple(states), xliff_language)
+    return FileArguments(format, tuple(fields), language, input, output, tuple(states), xliff_language, everything)
 
 
 def known_format(asked: str | None, paths: Sequence[pathlib.Path]) -> str:

@@ -48,6 +48,15 @@ FILES = {  # of about n characters
         lambda n: SECOND.format("", "<segment><source>A dog.</source></segment>" * (n // 42)),
     ),
     "one unit": ("xliff", lambda n: XLIFF.format(UNIT.replace("runs.", "<g>runs</g>. A cat. " * (n // 20)))),
+    "entries": ("po", lambda n: "".join(f'msgid "A dog {k}."\nmsgstr ""\n\n' for k in range(n // 33))),
+    "one entry": ("po", lambda n: 'msgid ""\n' + '"A _dog &runs %s %(b)s.\\n"\n' * (n // 28) + 'msgstr ""\n'),
+    "forms": (
+        "po",
+        lambda n: (
+            'msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=n>1;\\n"\n'
+            + "".join(f'msgid "{k}"\nmsgid_plural "dogs {k}"\nmsgstr[0] ""\nmsgstr[1] ""\n' for k in range(n // 60))
+        ),
+    ),
     "cues": ("srt", lambda n: "1\n00:00:01,000 --> 00:00:02,000\nA <i>dog</i> runs\nhome.\n\n" * (n // 60)),
     "one cue": ("srt", lambda n: "1\n00:00:01,000 --> 00:00:02,000\n" + "A <i>dog</i> runs.\n" * (n // 19)),
     "notes": ("vtt", lambda n: "WEBVTT\n\n" + "NOTE a dog\n\n" * (n // 12)),

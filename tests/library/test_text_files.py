@@ -45,8 +45,9 @@ def test_a_broken_line_ends_the_command_after_those_before_it(run):
     [
         (["--paragraphs", "--format", "srt"], "--paragraphs is --format text, and contradicts --format srt"),
         (["--format", "html", "--field", "a"], "--field is for --format jsonl and tsv: leave it out"),
-        (["--state", "new"], "--state and --target-language are for --format xliff"),
-        (["--format", "html", "--target-language", "de"], "--state and --target-language are for --format xliff"),
+        (["--state", "new"], "--state and --all are for --format xliff and po: leave them out, or give one"),
+        (["--format", "html", "--all"], "--state and --all are for --format xliff and po"),
+        (["--format", "po", "--target-language", "de"], "--target-language is for --format xliff: leave it out"),
         (["--format", "xliff", "--target-language", "German"], "The language is 'German': give its code"),
         (["--format", "jsonl"], "--format jsonl needs the fields that are translated"),
         (

@@ -30,8 +30,6 @@ def test_every_format_is_there():
 
 def test_the_command_has_its_options():
     [command] = app.registered_commands
-    names = set(command.callback.__signature__.parameters) | {
-        "field",
-        "state",
-    }  # whose parameters are called fields and states
+    others = {"field", "state", "all"}  # whose parameters are called fields, states and everything
+    names = set(command.callback.__signature__.parameters) | others
     assert {option.replace("-", "_") for option in re.findall(r"--([a-z][a-z-]*)", PAGE)} <= names

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from keras_transformer.text.formats.html import html_parts
 from keras_transformer.text.formats.parts import Part
 from keras_transformer.text.formats.plain import text_parts
+from keras_transformer.text.formats.po import po_parts
 from keras_transformer.text.formats.records import jsonl_parts, tsv_parts
 from keras_transformer.text.formats.subtitles import srt_parts, vtt_parts
 from keras_transformer.text.formats.xliff import xliff_parts
@@ -18,5 +19,6 @@ FORMATS: dict[str, Callable[..., Iterator[Part]]] = {
     "vtt": vtt_parts,
     "html": html_parts,
     "xliff": xliff_parts,
+    "po": po_parts,
 }
 WITH_FIELDS = "jsonl", "tsv"

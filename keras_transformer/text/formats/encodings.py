@@ -27,25 +27,25 @@ WIDER = {  # what a label means in HTML: https://encoding.spec.whatwg.org/#names
 SEVEN_BITS = ("iso2022", "hz", "utf-7")  # encodings whose bytes look like ASCII
 
 
-def declared_text(stream: Iterable[bytes], name: str, *declarations: re.Pattern[bytes]) -> str:
+def declared_text(stream: Iterable[bytes], name: str, *declarations: re.Pattern[bytes], head: int = PRELUDE) -> str:
     """Return the text of a document, which then says that it is UTF-8 if it said something else.
 
-    Its mark or else its declaration tells the encoding, unless its bytes are UTF-8: such a declaration was left behind
-    when it was converted. Raises InputError if it is not in the encoding that it tells.
+    Its mark or else its declaration, in the first `head` bytes, tells the encoding, unless its bytes are UTF-8: such a
+    declaration was left behind when it was converted. Raises InputError if it is not in the encoding that it tells.
     """
     lines = list(bounded_lines(stream))
     content = b"".join(lines)
     for encoding, marks in MARKED.items():
         if content.startswith(marks):
-            return rewritten(decoded(content, encoding, name).removeprefix("\ufeff"), declarations)
-    found = next((found for each in declarations if (found := each.search(content[:PRELUDE]))), None)
+            return rewritten(decoded(content, encoding, name).removeprefix("\ufeff"), declarations, head)
+    found = next((found for each in declarations if (found := each.search(content[:head]))), None)
     encoding = found[2].decode("ascii", "replace") if found else "utf-8"
     codec = codec_of(encoding)
     if codec == "utf-8":
         return "".join(read_whole_lines(lines, name))
     if is_utf_8(content) and not codec.startswith(SEVEN_BITS):
-        return rewritten(content.decode(), declarations)
-    return rewritten(decoded(content, encoding, name), declarations)
+        return rewritten(content.decode(), declarations, head)
+    return rewritten(decoded(content, encoding, name), declarations, head)
 
 
 def codec_of(encoding: str) -> str:
@@ -74,9 +74,9 @@ def decoded(content: bytes, encoding: str, name: str) -> str:
         raise InputError(f"{name} says that it is {encoding}{place}: convert it to UTF-8 first.") from None
 
 
-def rewritten(text: str, declarations: Iterable[re.Pattern[bytes]]) -> str:
-    """Return a text whose declarations say UTF-8."""
-    head, rest = text[:PRELUDE].encode("utf-8", "surrogatepass"), text[PRELUDE:]
+def rewritten(text: str, declarations: Iterable[re.Pattern[bytes]], length: int) -> str:
+    """Return a text whose declarations, in its first characters, say UTF-8."""
+    head, rest = text[:length].encode("utf-8", "surrogatepass"), text[length:]
     for each in declarations:
         head = each.sub(rb"\1UTF-8", head)
     return head.decode("utf-8", "surrogatepass") + rest

@@ -12,6 +12,7 @@ USUAL = {
         "xlf xliff sdlxliff mqxliff mxliff": "xliff",
         "jsonl ndjson": "jsonl",
         "tsv tab": "tsv",
+        "po pot": "po",
     }.items()
     for ending in endings.split()
 }
@@ -20,7 +21,7 @@ ON_REQUEST: dict[str, tuple[str, ...]] = {  # what only its author knows, or los
     for endings, formats in {
         "json": ("jsonl",),
         "xml": ("xliff", HTML),
-        "md markdown mdx rst adoc tex csv po pot yaml yml": (LINES,),
+        "md markdown mdx rst adoc tex csv yaml yml": (LINES,),
         "ass ssa ttml dfxp sbv sub": (),
         "doc docx docm odt rtf pdf epub xls xlsx ods ppt pptx odp": (),
     }.items()

@@ -1,12 +1,16 @@
 """What a file consists of: texts that are translated, and all else, which is written as it stands."""
 
+import collections
 import html
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.text.passages import Passage, Token
+
+log = logging.getLogger("keras_transformer")
 
 ZEROS = re.compile(r"^(&#[xX]?)0+(?=[0-9a-fA-F])")  # before the number of a character
 LONGEST_NAME = 40  # characters; that of the longest name of HTML has 33
@@ -33,6 +37,16 @@ def located(parts: Iterable[Part], where: str) -> Iterator[Part]:
         if isinstance(part, Field):
             part.passage.where = where
         yield part
+
+
+def report(name: str, nouns: tuple[str, str], count: int, left: collections.Counter[str]) -> None:
+    """Log how many units of a file were translated, and how many were left, by reason. nouns: of one, and of many."""
+    reasons = ", ".join(f"{number:,} {reason}" for reason, number in left.most_common() if number)
+    message = f"{name}: {count:,} {nouns[count != 1]} translated"
+    if reasons:
+        log.warning("%s, %s left: %s", message, f"{left.total():,}", reasons)
+    else:
+        log.info("%s", message)
 
 
 class Notation(NamedTuple):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from keras_transformer.ground.errors import InputError
 from keras_transformer.text.formats.encodings import XML as DECLARATION
 from keras_transformer.text.formats.encodings import declared_text
-from keras_transformer.text.formats.parts import Field, Notation, Part, located, unescaped
+from keras_transformer.text.formats.parts import Field, Notation, Part, located, report, unescaped
 from keras_transformer.text.formats.xliff_sizes import (
     CODES,
     MEASURES,
@@ -84,16 +84,21 @@ class Edit(NamedTuple):
 
 
 def xliff_parts(
-    stream: Iterable[bytes], name: str, fields: Sequence[str], states: Sequence[str] = (), target_language: str = ""
+    stream: Iterable[bytes],
+    name: str,
+    fields: Sequence[str],
+    states: Sequence[str] = (),
+    target_language: str = "",
+    everything: bool = False,
 ) -> Iterator[Part]:
     """Yield the parts of an XLIFF file: a field in each unit that has no target yet and may be translated.
 
-    states: of targets that are translated anew. target_language: what the file tells then if it tells none. What was
-    left, and why, is logged at the end. Raises InputError, with the line, if it is not XML, if it is not XLIFF, or not
-    in the encoding that it tells; and if it tells another target language.
+    states: of targets that are translated anew; everything: all targets are. target_language: what the file tells then
+    if it tells none. What was left, and why, is logged at the end. Raises InputError, with the line, if it is not XML,
+    if it is not XLIFF, or not in the encoding that it tells; and if it tells another target language.
     """
     content = declared_text(stream, name, DECLARATION).encode()
-    document = Document(content, events_of(content, name), tuple(states))
+    document = Document(content, events_of(content, name), tuple(states), everything)
     root = next(event for event in document.events if event.kind == "start")
     if root.name != "xliff":
         raise InputError(f"{name} is XML, but no XLIFF: its first element is <{root.name}>.")
@@ -128,27 +133,17 @@ def xliff_parts(
         yield from edit.parts
         reached = edit.last
     yield document.raw(reached, len(document.events))
-    report(name, count, left)
+    report(name, ("unit", "units"), count, left)
     for measure, number in collections.Counter(measure for _, measure in unmeasured).items():
         units = f"{number:,} unit{'s' * (number != 1)} with a size in {measure}"
         log.warning("%s: %s, which is not checked", name, units)
 
 
-def report(name: str, count: int, left: collections.Counter[str]) -> None:
-    """Log how many units were translated, and how many were left, by reason."""
-    reasons = ", ".join(f"{number:,} {reason}" for reason, number in left.most_common())
-    message = f"{name}: {count:,} unit{'s' * (count != 1)} translated"
-    if left:
-        log.warning("%s, %s left: %s", message, f"{left.total():,}", reasons)
-    else:
-        log.info("%s", message)
-
-
 class Document:
-    """An XLIFF file. states: of targets that are translated anew."""
+    """An XLIFF file. states: of targets that are translated anew; everything: all targets are."""
 
-    def __init__(self, content: bytes, events: Sequence[Event], states: Sequence[str] = ()):
-        self.content, self.events, self.states = content, events, states
+    def __init__(self, content: bytes, events: Sequence[Event], states: Sequence[str] = (), everything: bool = False):
+        self.content, self.events, self.states, self.everything = content, events, states, everything
         self._may = translated_behind(events)
         self._starts = [event.start for event in events] + [len(content)]
 
@@ -199,7 +194,8 @@ class Document:
             return "not to be translated"
         if source is None or not self.text(source):
             return "without text"
-        if target is None or unit.state in (*self.states, *NEEDED) or self.is_empty(target):
+        is_asked = self.everything or unit.state in (*self.states, *NEEDED)
+        if target is None or is_asked or self.is_empty(target):
             return ""
         if unit.state in COPIES and self.text(source) == self.text(target):
             return ""
