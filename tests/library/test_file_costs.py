@@ -57,6 +57,11 @@ FILES = {  # of about n characters
             + "".join(f'msgid "{k}"\nmsgid_plural "dogs {k}"\nmsgstr[0] ""\nmsgstr[1] ""\n' for k in range(n // 60))
         ),
     ),
+    "texts": ("json", lambda n: "{" + ", ".join(f'"{k}": "A dog."' for k in range(n // 20)) + "}"),
+    "texts in texts": (
+        "json",
+        lambda n: '{"a": [' * min(n // 14, 90) + '"A dog.", ' * (n // 10) + "0" + "]}" * min(n // 14, 90),
+    ),
     "cues": ("srt", lambda n: "1\n00:00:01,000 --> 00:00:02,000\nA <i>dog</i> runs\nhome.\n\n" * (n // 60)),
     "one cue": ("srt", lambda n: "1\n00:00:01,000 --> 00:00:02,000\n" + "A <i>dog</i> runs.\n" * (n // 19)),
     "notes": ("vtt", lambda n: "WEBVTT\n\n" + "NOTE a dog\n\n" * (n // 12)),

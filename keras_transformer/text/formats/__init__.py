@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from keras_transformer.text.formats.html import html_parts
+from keras_transformer.text.formats.json_texts import json_parts
 from keras_transformer.text.formats.parts import Part
 from keras_transformer.text.formats.plain import text_parts
 from keras_transformer.text.formats.po import po_parts
@@ -20,5 +21,6 @@ FORMATS: dict[str, Callable[..., Iterator[Part]]] = {
     "html": html_parts,
     "xliff": xliff_parts,
     "po": po_parts,
+    "json": json_parts,
 }
 WITH_FIELDS = "jsonl", "tsv"

@@ -13,13 +13,14 @@ USUAL = {
         "jsonl ndjson": "jsonl",
         "tsv tab": "tsv",
         "po pot": "po",
+        "arb": "json",
     }.items()
     for ending in endings.split()
 }
 ON_REQUEST: dict[str, tuple[str, ...]] = {  # what only its author knows, or loses its markup: formats to ask for
     ending: formats
     for endings, formats in {
-        "json": ("jsonl",),
+        "json": ("json", "jsonl"),
         "xml": ("xliff", HTML),
         "md markdown mdx rst adoc tex csv yaml yml": (LINES,),
         "ass ssa ttml dfxp sbv sub": (),

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from keras_transformer.ground.errors import InputError, UserError
 from keras_transformer.pieces.scripts import breaks_anywhere
 from keras_transformer.text.formats.encodings import declared_text
+from keras_transformer.text.formats.filled_in import has_filled_in
 from keras_transformer.text.formats.parts import Field, Notation, Part, located, report
 from keras_transformer.text.syntaxes import PLACEHOLDER, SYNTAXES
 
@@ -239,7 +240,7 @@ def plurals_of(head: str, where: str) -> Plurals:
 def text_of_form(texts: Sequence[str], numbers: set[int], count: int) -> str:
     """Return which of msgid and msgid_plural is translated for a form of these numbers: msgid if it is of one thing."""
     one, many = texts
-    is_one = numbers == {1} or (1 in numbers and count > 1 and has_placeholders_of(one, many, PLACEHOLDER))
+    is_one = numbers == {1} or (1 in numbers and count > 1 and has_filled_in(one, many))
     return one if is_one else many
 
 
@@ -273,7 +274,7 @@ def field_of(
     plain = text if place is None else text[:place] + text[place + 1 :]
 
     def laid_out(translation: str) -> str:
-        if syntax and not has_placeholders_of(plain, translation, syntax):
+        if syntax and not has_filled_in(plain, translation, syntax):
             log.warning(
                 "%s stays untranslated: %r has not what a program fills in, as %r has", where, translation, plain
             )
@@ -291,18 +292,6 @@ def syntax_of(flags: set[str]) -> re.Pattern[str] | None:
     begins = [begin for names, begin in FORMATS.items() if kinds & set(names.split())]
     known = [pattern for name, pattern in SYNTAXES.items() if any(re.match(begin, name) for begin in begins)]
     return re.compile("|".join(known)) if known else PLACEHOLDER
-
-
-def has_placeholders_of(source: str, translation: str, syntax: re.Pattern[str]) -> bool:
-    """Return whether a translation has the placeholders of a source, those without name or number in their order."""
-    theirs, ours = (
-        [found[0].replace(" ", "") for found in syntax.finditer(text) if found[0] != "%%"]
-        for text in (source, translation)
-    )
-    named = [each for each in theirs if re.search(r"[({$]\w|%\d", each)]
-    ours_named = [each for each in ours if re.search(r"[({$]\w|%\d", each)]
-    others = [[each for each in texts if each not in named] for texts in (theirs, ours)]
-    return collections.Counter(named) == collections.Counter(ours_named) and others[0] == others[1]
 
 
 def place_of_mark(text: str, marker: str | None) -> int | None:

@@ -1,0 +1,64 @@
+"""Texts of a program in one JSON object, nested or not, as i18next, Vue, Angular and Flutter (ARB) have them."""
+
+import functools
+import json
+import logging
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from keras_transformer.ground.errors import InputError
+from keras_transformer.ground.files import BYTE_ORDER_MARK, read_whole_lines
+from keras_transformer.pieces.batching import SURROGATE
+from keras_transformer.text.formats.filled_in import has_filled_in
+from keras_transformer.text.formats.parts import Field, Part, located
+from keras_transformer.text.formats.records import JSON
+
+log = logging.getLogger("keras_transformer")
+
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"(\s*+:)?+|[\[\]{},]|[^"\[\]{},]++')
+ABOUT = "@"  # begins the names of what ARB says about texts: @@locale, @greeting
+MOST_NAMED = 60  # characters of the name of a text, for logs
+
+
+def json_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
+    """Yield the parts of a JSON file: a field for each text in it. Names stay, and what is under a name with @.
+
+    A text whose translation lacks what a program fills in stays as it is, and is logged.
+
+    Raises InputError for what is no JSON, no object, or has half of a character.
+    """
+    text = "".join(read_whole_lines(stream, name))
+    try:
+        content = json.loads(text.removeprefix(BYTE_ORDER_MARK), parse_int=len)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"{name} is not JSON: {error}. If each line is an object, give --format jsonl.") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{name} is JSON, but not an object with texts: it begins with {text.strip()[:40]!r}.")
+    names: list[str] = [""]  # of what each object or list that is open stands under, and of the value that follows
+    for found in TOKEN.finditer(text):
+        token = found[0]
+        if token[0] == '"' and found[1]:
+            names[-1] = json.loads(token[: -len(found[1])])
+        elif token in ("{", "["):
+            names.append("")
+        elif token in ("}", "]"):
+            names.pop()
+        elif token[0] == '"' and not any(each.startswith(ABOUT) for each in names):
+            where = f"{name}, {'.'.join(filter(None, names))[-MOST_NAMED:] or 'a text'}"
+            if half := SURROGATE.search(json.loads(token)):
+                raise InputError(f"{where} has \\u{ord(half[0]):x}, half of a character: a text was cut inside of it.")
+            yield '"'
+            yield from located(
+                [Field(JSON.passage(token[1:-1]), functools.partial(checked, token[1:-1], where))], where
+            )
+            yield '"'
+            continue
+        yield token
+
+
+def checked(source: str, where: str, translation: str) -> str:
+    """Return a translation, or its source if it lacks what a program fills in. Both are as JSON writes them."""
+    if has_filled_in(json.loads(f'"{source}"'), json.loads(f'"{translation}"')):
+        return translation
+    log.warning("%s stays as it is: %r has not what a program fills in, as %r has", where, translation, source)
+    return source

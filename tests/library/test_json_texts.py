@@ -1,0 +1,115 @@
+"""JSON files of a program's texts: each text is translated where it stands, and nothing else changes."""
+
+import io
+import json
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_transformer.ground.errors import InputError
+from keras_transformer.text.formats import FORMATS
+from keras_transformer.text.formats.parts import Field
+from tests.support.documents import capitals, through, translated
+
+FILE = (
+    '\ufeff{ "menu" : {"open": "open \\u00e9 file", "n": 1.50, "n": null,\r\n'
+    '  "list": ["a", {"b": "say \\"hi\\"\\n"}, []]},'
+    '\n\t"dogs": "{n, plural, one {a dog} other {# dogs}}", "": "" , "deep.name": true,\n'
+    '  "@@locale": "en", "@dogs": {"description": "not this", "placeholders": {"n": {"type": "int"}}} }\n'
+)
+
+
+def test_texts_change_and_names_numbers_order_and_what_is_said_about_texts_stay():
+    expected = FILE
+    for before, after in (
+        ("open \\u00e9 file", "OPEN \u00e9 FILE"),
+        ('["a"', '["A"'),
+        ('say \\"hi\\"', 'SAY \\"HI\\"'),
+    ):
+        assert expected.count(before) == 1
+        expected = expected.replace(before, after)
+    assert through("json", FILE, capitals) == expected  # and the message, whose names are no capitals, stays
+    assert through("json", FILE, str) == FILE
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "is_taken"),
+    [
+        ("{n, plural, one {a dog} other {# dogs}}", "{n, plural, one {ein Hund} other {# Hunde}}", True),
+        ("I see {n, plural, one {a dog} other {# dogs}}", "{n, plural, one {Da ist er} other {Da sind #}}", True),
+        ("{n, plural, one {a dog} other {# dogs}}", "{n, Plural, ein {Hund} andere {# Hunde}}", False),
+        ("{n, plural, one {a dog} other {# dogs}}", "{n, plural, one {ein Hund}}", False),
+        ("{n, plural, one {a dog} other {# dogs}}", "Hunde", False),
+        ("{{count}} dogs and {name}", "{name} und {{count}} Hunde", True),
+        ("{{count}} dogs", "{{Zahl}} Hunde", False),
+        ("%s has %d", "%d hat %s", False),
+        ("a dog", "ein {0}", False),
+    ],
+)
+def test_a_text_without_what_a_program_fills_in_stays_and_is_named(source, translation, is_taken, caplog):
+    parts = FORMATS["json"](io.BytesIO(json.dumps({"a": source}).encode()), "en.json", ())
+    [field] = [part for part in parts if isinstance(part, Field)]
+    assert field.laid_out(translation) == (translation if is_taken else source)
+    assert (f"en.json, a stays as it is: {translation!r}" in caplog.text) == (not is_taken)
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.floats(allow_nan=False)
+    | st.integers()
+    | st.text(string.ascii_lowercase + ' "\\é,:{}'),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(string.ascii_lowercase, max_size=3), inner, max_size=3)
+    ),
+)
+
+
+def shouted(value):
+    """An oracle: the values of a JSON object with the texts in capitals."""
+    if isinstance(value, str):
+        return value.upper()
+    if isinstance(value, list):
+        return [shouted(each) for each in value]
+    return {name: shouted(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+@given(
+    st.dictionaries(st.text(max_size=3).filter(lambda name: "@" not in name), VALUES, max_size=4),
+    st.sampled_from([None, 1, "\t"]),
+)
+def test_json_reads_the_same_names_with_other_texts(content, indent):
+    text = json.dumps(content, indent=indent, ensure_ascii=indent is None)
+    parts = list(FORMATS["json"](io.BytesIO(text.encode()), "file", ()))
+    written = [json.dumps(json.loads(f'"{p.passage.raw}"').upper())[1:-1] if isinstance(p, Field) else p for p in parts]
+    assert json.loads("".join(written)) == shouted(content)
+
+
+def test_logs_name_a_text_by_its_names():
+    parts = FORMATS["json"](io.BytesIO(FILE.encode()), "en.json", ())
+    where = [part.passage.where for part in parts if isinstance(part, Field)]
+    assert where == [
+        "en.json, menu.open",
+        "en.json, menu.list",
+        "en.json, menu.list.b",
+        "en.json, dogs",
+        "en.json, a text",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "sentence"),
+    [
+        ('{"a": "b"}\n{"a": "c"}\n', "file is not JSON: Extra data.* If each line is an object, give --format jsonl"),
+        ('{"a": "b"', "file is not JSON"),
+        ("[" * 100_000, "file is not JSON"),
+        ('["a"]', "file is JSON, but not an object with texts: it begins with '\\[\"a\"\\]'"),
+        ('{"a": {"b": "\\ud83d"}}', r"file, a.b has \\ud83d, half of a character"),
+        ("", "file is not JSON"),
+    ],
+)
+def test_what_has_no_texts_is_refused(file, sentence):
+    with pytest.raises(InputError, match=sentence):
+        translated(FORMATS["json"](io.BytesIO(file.encode()), "file", ()), capitals)
