@@ -124,14 +124,16 @@ def translate_lines(
     """Translate standard input to standard output, both UTF-8.
 
     `output_lines` is a function of a list of lines and the number of the first of them, counted from 1. It returns
-    what to write for them. `checked` yields all lines of the input as they come, and may raise UserError. If that, or
-    reading a line, raises, all lines before it are translated and written first.
+    what to write for them, which a terminal shows piece by piece. `checked` yields all lines of the input as they come,
+    and may raise UserError. If that, or reading a line, raises, all lines before it are translated and written first.
     """
     stdin, stdout = ArrivingLines(standard_input()), standard_output()
     first_line = 1
     for lines in groups(checked(read_lines(stdin, "the input")), stdin.are_awaited, batch_size):
         for text in output_lines(lines, first_line):
             stdout.write(text.encode("utf-8"))
+            if stdout.isatty():
+                stdout.flush()
         stdout.flush()
         first_line += len(lines)
 

@@ -35,6 +35,7 @@ from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_import
 from keras_transformer.parsing.written import drawing
 from keras_transformer.pieces.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.inference import TEXT
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.search.options import ON, SearchOptions
 from keras_transformer.text.road import FORBIDDEN, GLOSSARY, KEEP, PROTECT, REQUIRED
@@ -121,6 +122,7 @@ def translate(
             functools.partial(warn_of_long_lines, translator),
             read=outputs.read,
             through=outputs.written,
+            is_live=outputs.name == TEXT,
         )
 
 

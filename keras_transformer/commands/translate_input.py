@@ -2,11 +2,18 @@
 
 import dataclasses
 import functools
+import itertools
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from keras_transformer.commands.console import CutLines, confidence_of, output_line, translate_lines
+from keras_transformer.commands.console import (
+    CutLines,
+    confidence_of,
+    output_line,
+    standard_output,
+    translate_lines,
+)
 from keras_transformer.commands.files import (
     LINES,
     TEXT,
@@ -100,25 +107,35 @@ def translate_input(
     *warnings: Callable[[], None],
     read: Callable[[list[str]], Sequence[str]] = list,
     through: Callable[..., Any] = as_it_is,
+    is_live: bool = True,
 ) -> None:
     """Translate the input to the output.
 
     work: returns what decides the output beside the input and what is `asked`. advice: for translations that were cut.
-    warnings: are called at the end. read, through: of lines as the engine reads them, and of its translations.
+    warnings: are called at the end. read, through: of lines as the engine reads them, and of its translations. is_live:
+    whether a terminal may show a translation while it is written, which then goes `through` nothing.
     Raises ConfigError for what is not among the abilities of the engine.
     """
     refuse_beyond(engine, asked.text.names)
     files = files.of_languages(asked.text.source_language, asked.text.target_language)
     prefixes, phrases, protection = asked.prefixes, asked.phrases, asked.protection
     cut_lines = CutLines("line" if files.format == LINES else "sentence")
+    is_live = is_live and files.is_plain and written == Written()
 
-    def output_lines(lines: list[str], first_line: int) -> list[str]:
+    def output_lines(lines: list[str], first_line: int) -> Iterable[str]:
         begins = prefixes.of_next(len(lines), first_line)
         musts = phrases.lists_of_next(len(lines), first_line)
+        if is_live and len(lines) == 1 and standard_output().isatty():
+            pieces = live(lines[0], first_line, begins[0] if begins else "", musts[0] if musts else ())
+            return itertools.chain(map(on_one_line, pieces), ["\n"])
         found = engine.translate_n_best(read(lines), first_line, begins, protection, musts, **asked.text.languages)
         translated = through(lines, found, first_line)
         cut_lines.note(translated, first_line)
         return written.lines(translated, first_line)
+
+    def live(line: str, number: int, prefix: str, required: Sequence[str]) -> Iterator[str]:
+        best = yield from engine.translate_live(line, number, prefix, protection, required, **asked.text.languages)
+        cut_lines.note([[best]], number)
 
     def checked(lines: Iterator[str]) -> Iterator[str]:
         return phrases.beside(prefixes.beside(lines, engine), engine)

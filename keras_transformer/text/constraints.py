@@ -17,17 +17,21 @@ from keras_transformer.text.road import Ask
 
 
 class Constraints(NamedTuple):
-    """What a line asks of its search, in tokens. opening: the piece of its language (search/rules/opening.py)."""
+    """What a line asks of its search, in tokens. opening: the piece of its language (search/rules/opening.py).
+
+    limit: of its output, EOS included; 0 for that of the search.
+    """
 
     prefix: Prefix = NO_PREFIX
     forbidden: Sequences = ()
     phrases: Phrases = ()
     opening: tuple[int, ...] = ()
+    limit: int = 0
 
     @property
     def is_free(self) -> bool:
-        """Whether the line asks for nothing but the opening that its language has."""
-        return self._replace(opening=()) == NO_CONSTRAINTS
+        """Whether the line asks for nothing but a limit, and the opening that its language has."""
+        return self._replace(opening=(), limit=0) == NO_CONSTRAINTS
 
 
 NO_CONSTRAINTS = Constraints()
@@ -61,7 +65,7 @@ class ConstraintReader:
                     phrases[ask.required] = self.phrases.read(ask.required, self._longest_output)
                 except InputError as error:
                     raise InputError(f"Line {number}: {error}") from None
-        return [Constraints(prefixes[ask.prefix], (), phrases[ask.required]) for ask in asks]
+        return [Constraints(prefixes[ask.prefix], (), phrases[ask.required], limit=ask.limit) for ask in asks]
 
 
 def search_under(
@@ -103,3 +107,10 @@ def rule_of_openings(constraints: Sequence[Constraints]) -> dict[str, np.ndarray
     """Return the rule `openings` by its name, {} if the model has none."""
     tokens = [token for line in constraints for token in line.opening]
     return {"openings": np.array(tokens, np.int32)} if tokens else {}
+
+
+def rule_of_limits(constraints: Sequence[Constraints], most: int) -> dict[str, np.ndarray]:
+    """Return the rule `limits` by its name, {} if no line has one; most: of a line without one."""
+    if not any(line.limit for line in constraints):
+        return {}
+    return {"limits": np.array([min(line.limit or most, most) for line in constraints], np.int32)}

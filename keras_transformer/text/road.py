@@ -8,7 +8,7 @@ import abc
 import dataclasses
 import functools
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from keras_transformer.ground.errors import ConfigError, InputError
@@ -17,8 +17,9 @@ from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
 from keras_transformer.pieces.languages import short_code
 from keras_transformer.pieces.normalization import has_letter, is_blank
 from keras_transformer.pieces.translation import Translation
-from keras_transformer.search.options import OPTIONS
+from keras_transformer.search.options import LONGEST_OUTPUT, OPTIONS
 from keras_transformer.text.documents import Document, DocumentTranslator
+from keras_transformer.text.live import LiveText
 from keras_transformer.text.messages import is_sentence, joined, pieces_of
 from keras_transformer.text.placeholders import OPENING
 from keras_transformer.text.placing import Alignment
@@ -44,7 +45,8 @@ class Ask(NamedTuple):
     """What a line asks of its translation: a text with which it begins, phrases that it has, and a Protection.
 
     from_source: options of FROM_SOURCE by which phrases of the line itself must come too; those of the engine's search
-    are asked by all lines. source_language, target_language: codes; "" for what is left to the engine.
+    are asked by all lines. source_language, target_language: codes; "" for what is left to the engine. limit: tokens
+    of its translation, at most, of an engine that `takes_limits`; 0 for as many as the engine allows.
     """
 
     prefix: str = ""
@@ -53,6 +55,7 @@ class Ask(NamedTuple):
     from_source: frozenset[str] = frozenset()
     source_language: str = ""
     target_language: str = ""
+    limit: int = 0
 
     @property
     def names(self) -> frozenset[str]:
@@ -88,7 +91,7 @@ class Ask(NamedTuple):
         return self._replace(protection=dataclasses.replace(self.protection, has_marks=False))
 
 
-NOTHING = Ask()
+NOTHING, NO_TRANSLATION = Ask(), Translation("", 0.0)
 
 
 class Candidates(NamedTuple):
@@ -109,7 +112,7 @@ class Engine(abc.ABC):
     name: of it, at the beginning of a sentence. abilities: names of what a line may ask of it, among them those above.
     placeholders: how many of them its model knows (text/placeholders.py). aligns: whether it aligns words; if not,
     placeholders stand for terms too. beam_size: the most candidates of a line. options: of its search, if it has any.
-    languages: which its model reads and writes.
+    languages: which its model reads and writes. takes_limits: whether a line that asks for nothing else may have one.
     """
 
     name = "This engine"
@@ -119,6 +122,7 @@ class Engine(abc.ABC):
     beam_size = 1
     options: Any = None  # SearchOptions, or values by name
     languages: Languages = NO_LANGUAGES
+    takes_limits = False
 
     def option(self, name: str, default: Any) -> Any:
         """Return an option that its search has for every line, or its default."""
@@ -222,6 +226,44 @@ class Engine(abc.ABC):
         ]
         return [list(found.translations) for found in translate(self, lines, asks, first_line)]
 
+    def translate_live(
+        self,
+        line: str,
+        first_line: int = 1,
+        prefix: str = "",
+        protect: Protection | str = "",
+        required: Iterable[str] = (),
+        source_language: str = "",
+        target_language: str = "",
+    ) -> Generator[str, None, Translation]:
+        """Yield the translation of a line in pieces, while greedy search writes it, and return it: see `translate`.
+
+        Joined, the pieces are its text. There is one piece if there is more than one hypothesis (a beam), if tokens are
+        drawn, if the engine does not take limits, and if the line asks for more than languages, is longer than the
+        engine reads, or is an ICU message or has placeholders.
+        """
+        [ask] = asks_of(1, [prefix], Protection.of(protect), [required])
+        ask = ask._replace(source_language=source_language, target_language=target_language)
+        live = LiveText(*self.limits(line, ask))
+        translation = NO_TRANSLATION
+        while not live.has_ended:
+            now = ask._replace(limit=live.limit, prefix=live.prefix or prefix)
+            [found] = translate(self, [line], [now], first_line)
+            translation = found.translations[0]
+            if piece := live.piece(translation.text, translation.is_cut):
+                yield piece
+        return translation
+
+    def limits(self, line: str, ask: Ask) -> tuple[int, int]:
+        """Return the fewest and the most tokens of a line that is stopped on its way; 0 and 0 if it may not be.
+
+        It may not if its first tokens would then be others, and if there would be several warnings of it.
+        """
+        is_greedy = self.takes_limits and self.own_option("beam_size") == 1 and not self.own_option("temperature")
+        if not is_greedy or ask.names or self.from_source or not is_one_search(line) or any(self.are_too_long([line])):
+            return 0, 0
+        return self.own_option("min_length") or 1, self.own_option("max_length") or LONGEST_OUTPUT
+
     def translate_document(
         self,
         text: str,
@@ -243,6 +285,11 @@ class Engine(abc.ABC):
             self.translate, protect=protect, source_language=source_language, target_language=target_language
         )
         return DocumentTranslator(of_sentences, language, self.are_too_long).document(text, prefix)
+
+
+def is_one_search(line: str) -> bool:
+    """Return whether what a search writes for a line is its translation: it is no ICU message, and hides nothing."""
+    return OPENING not in line and pieces_of(line) is None
 
 
 def refusal(name: str, asked: Iterable[str], abilities: Iterable[str]) -> str | None:

@@ -30,7 +30,7 @@ from keras_transformer.text.road import (
 log = logging.getLogger("keras_transformer")
 
 BEST, CANDIDATES, TOKENIZE = "serving_default", "translate", "tokenize"  # signatures
-SCORE = "score"
+SCORE, MAX_LENGTH = "score", "max_length"
 MANY = "translations", "scores", "is_cut", "confidences"  # outputs of CANDIDATES in the order of OUTPUTS, those of BEST
 
 Columns = dict[str, list]  # inputs or outputs by name, with a value per line; texts are str
@@ -62,6 +62,10 @@ class SignatureEngine(Engine):
     @functools.cached_property
     def aligns(self) -> bool:  # type: ignore[override]
         return self.tells(CANDIDATES, "alignments")
+
+    @functools.cached_property
+    def takes_limits(self) -> bool:  # type: ignore[override]
+        return MAX_LENGTH in self.abilities and self.tells(CANDIDATES, "is_cut")
 
     @functools.cached_property
     def placeholders(self) -> int:  # type: ignore[override]
@@ -97,7 +101,7 @@ class SignatureEngine(Engine):
         return engine
 
     def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
-        is_plain = not self.options and not any(ask.names or ask.of_languages() != NOTHING for ask in asks)
+        is_plain = not self.options and not any(ask.names or ask.limit or ask.of_languages() != NOTHING for ask in asks)
         if is_plain or not self.tells(CANDIDATES, "translations"):
             found = best_in(self.call(BEST, {"text": lines}))
         else:
@@ -117,11 +121,14 @@ class SignatureEngine(Engine):
             FORBIDDEN: ["\n".join(term.source for term in ask.protection.forbidden.terms) for ask in asks],
         }
         options = {"n_best": 1, **self.options}
-        return {
+        asked = {
             "text": lines,
             **{name: texts for name, texts in columns.items() if any(texts)},
             **{name: [value] * len(lines) for name, value in options.items()},
         }
+        if any(ask.limit for ask in asks):
+            asked[MAX_LENGTH] = [ask.limit or self.own_option(MAX_LENGTH) for ask in asks]
+        return asked
 
     def are_too_long(self, lines: list[str]) -> Sequence[bool]:
         """Of an older export, whose signature `tokenize` does not tell, the lines are searched for this."""

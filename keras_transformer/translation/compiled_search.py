@@ -9,14 +9,14 @@ import tensorflow as tf
 
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.pieces.tokenizer import Tokenizer
-from keras_transformer.search.options import ON, SearchOptions
+from keras_transformer.search.options import LONGEST_OUTPUT, ON, SearchOptions
 from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.rules.placeholders import rule_of_placeholders
 from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.search import search_with_phrases
 from keras_transformer.search.short_vocabulary import ShortlistTable
 from keras_transformer.shortlist.shortlist import Shortlist
-from keras_transformer.text.constraints import Constraints, rule_of_openings, rules_of
+from keras_transformer.text.constraints import Constraints, rule_of_limits, rule_of_openings, rules_of
 
 
 class SearchHow(NamedTuple):
@@ -32,11 +32,13 @@ Shapes = dict[str, tuple[int | None, ...]]
 # The rules that lines ask for, and their arrays: of a beginning and sequences, and of phrases
 BEGINNING: Shapes = {"prefixes": (None, None), "endings": (None, None, None), "forbidden": (None, None, None)}
 OPENINGS: Shapes = {"openings": (None,)}  # of every line, if the model has them
+LIMITS: Shapes = {"limits": (None,)}
 PHRASES: Shapes = {"required": (None, None, None, None), "word_edges": (2, None)}
 
 
 class CompiledSearch:
-    """The search of batches, compiled for lines that ask for nothing, for a beginning or sequences, and for phrases.
+    """The search of batches, compiled for lines that ask for nothing, for a limit, for a beginning or sequences, and
+    for phrases.
 
     `word_edges` returns those of the vocabulary (text/required.py).
     """
@@ -54,14 +56,19 @@ class CompiledSearch:
             specs = tf.TensorSpec((None, None), tf.int32), arrays
             return tf.function(functools.partial(search_results, how), input_signature=specs, autograph=False)
 
-        self._search, self._search_from, self._search_with = map(
-            compiled, (openings, openings | BEGINNING, openings | BEGINNING | PHRASES)
+        self._most = how.plan.options.max_length or LONGEST_OUTPUT
+        self._search, self._search_within, self._search_from, self._search_with = map(
+            compiled, (openings, openings | LIMITS, openings | BEGINNING, openings | BEGINNING | PHRASES)
         )
 
     def __call__(self, ids: np.ndarray, asked: Sequence[Constraints]) -> tuple:
-        """Return the leaves of WithPhrases of a batch: ids int32 (B, S), and what each line asks."""
+        """Return the leaves of WithPhrases of a batch: ids int32 (B, S), and what each line asks.
+
+        A limit counts if no line asks for anything else.
+        """
         if all(line.is_free for line in asked):
-            return self._search(ids, rule_of_openings(asked))
+            limits = rule_of_limits(asked, self._most)
+            return (self._search_within if limits else self._search)(ids, rule_of_openings(asked) | limits)
         arrays = rules_of(asked)
         if not any(line.phrases for line in asked):
             return self._search_from(ids, {name: of for name, of in arrays.items() if name not in PHRASES})

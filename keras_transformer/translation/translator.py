@@ -85,6 +85,7 @@ class Translator(Engine):
 
     name = "The Translator"
     abilities = SPANS | CONSTRAINTS
+    takes_limits = True
 
     def __init__(
         self,
@@ -120,6 +121,7 @@ class Translator(Engine):
             self.name, self.abilities = "A search for trees only", frozenset()
         elif not getattr(tokenizer, "has_surfaces", True):  # a tokenizer of one's own need not say it
             self.name, self.abilities = "A model with words of Moses", frozenset()
+        self.takes_limits = bool(self.abilities)  # elsewhere the text of the first tokens is not that of all
         self._placeholders = placeholders_in(tokenizer.pieces())
         self.placeholders, self.aligns = len(self._placeholders), self._aligner.aligns
         self.languages, self._mark_reader = languages, MarkReader(languages, tokenizer)

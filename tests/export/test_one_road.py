@@ -88,6 +88,17 @@ def test_a_text_is_translated_alike_by_every_engine(engines, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
+def test_what_every_engine_shows_while_it_writes_is_its_translation(engines, name):
+    engine = engines[name]
+    greedy = engine.with_options({"beam_size": 1}) if "beam_size" in engine.searches else engine
+    pieces = [list(greedy.translate_live(line)) for line in LINES + SENTENCES]
+    assert ["".join(of_line) for of_line in pieces] == [best.text for best in greedy.translate(LINES + SENTENCES)]
+    assert (max(map(len, pieces)) > 2) == (name != "LiteTranslator")
+    assert list(engine.translate_live(LINES[0])) == [engine.translate(LINES[:1])[0].text]  # with a beam
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ENGINES)
 def test_the_table_of_the_manual_is_what_engines_say_of_themselves_and_the_rest_is_refused(engines, name):
     page = (ROOT / "docs" / "translating.md").read_text(encoding="utf-8")
     table = re.search(r"^\| what \|.*?\n\n", page, re.MULTILINE | re.DOTALL)[0]
