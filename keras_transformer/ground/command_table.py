@@ -30,6 +30,7 @@ GROUPS = {
         "calibrate": Command("train.calibrate", "train", "Fit to validation text how sure a run's translations are."),
         "projector": Command("train.projector", "train", "Write a run's embeddings for TensorBoard's tab PROJECTOR."),
         "multi30k": Command("train.data.multi30k", "train", "Put the Multi30k corpus into a folder."),
+        "software": Command("train.data.software.command", "train", "Make a corpus of the text of free software."),
     },
     "Translate": {
         "translate": Command(
