@@ -4,13 +4,13 @@ import gzip
 import io
 import json
 import shutil
-import struct
 import subprocess
 import tarfile
 from collections import Counter
 
 import pytest
 
+from tests.support.catalogues import mo_file
 from tests.support.commands import assert_one_sentence, invoke
 from train.data.corpus import CorpusError
 from train.data.software.command import app
@@ -21,21 +21,6 @@ from train.data.software.split import AlignedText, division_of, letters_of, with
 
 PAGE = '<!DOCTYPE html><html lang="{code}"><head><title>{code}</title></head><body><p>menu</p>{body}</body></html>'
 RESOURCE = "usr/lib/libreoffice/program/resource"
-
-
-def mo_file(messages, header="Content-Type: text/plain; charset=UTF-8\n", charset="utf-8", order="<"):
-    """A .mo file of the messages, msgid to msgstr, written from its description in gettext's manual."""
-    pairs = sorted(
-        (source.encode(charset), target.encode(charset)) for source, target in {"": header, **messages}.items()
-    )
-    place = 28 + 16 * len(pairs)
-    tables, strings = [], b""
-    for side in zip(*pairs, strict=True):
-        for text in side:
-            tables += [len(text), place + len(strings)]
-            strings += text + b"\0"
-    head = [0x950412DE, 0, len(pairs), 28, 28 + 8 * len(pairs), 0, place]
-    return struct.pack(f"{order}{len(head) + len(tables)}I", *head, *tables) + strings
 
 
 def deb_file(name, files, section="doc", packer="xz"):

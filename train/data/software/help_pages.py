@@ -5,6 +5,8 @@ from collections import Counter
 from html.parser import HTMLParser
 from typing import NamedTuple
 
+from ..catalogues import single_spaced
+
 PARAGRAPH = re.compile(r"(?:par|hd)_\w+")
 VOID = frozenset("area base br col hr img input link meta source track wbr".split())
 SWITCHES = frozenset(("switch", "switchinline"))  # texts for several systems or programs, of which a reader sees one
@@ -76,7 +78,7 @@ class Reader(HTMLParser):
             return element.tag
         if PARAGRAPH.fullmatch(element.identity):
             if not element.classes & CODE:
-                self.paragraphs.setdefault(element.identity, " ".join(text.split()))
+                self.paragraphs.setdefault(element.identity, single_spaced(text))
         elif self.open and self.open[-1].classes & SWITCHES:
             self.open[-1].choices.append((element.identity.startswith("default"), text))
         elif self.open:
