@@ -10,6 +10,7 @@ from keras_transformer.model_config import BaseModelConfig, is_number
 NORMS = ("post", "pre")
 POSITIONS = ("sinusoidal", "learned")
 SINUSOIDS = ("paper", "tensor2tensor")  # see layers.embedding.sinusoidal_encoding
+DECODER_STARTS = ("bos", "eos")  # see layers.embedding.TokenEmbedding
 ENCODER_LAYERS = ("self_attention", "recurrent", "convolutional", "restricted")  # the rows of Table 1
 DECODER_LAYERS = ("self_attention", "ssru")
 ACTIVATIONS = (  # the activations of Keras that keep the width and need no other argument
@@ -85,6 +86,7 @@ class TransformerConfig(BaseModelConfig):
     kernel_size: int = 3  # k of the convolutional encoder, odd
     dilated: bool = False  # block n of the convolutional encoder has dilation 2^(n - 1), not 1
     neighbourhood: int = 17  # r of the restricted encoder, odd: a position attends to at most r positions around it
+    decoder_start: str = "bos"  # whose embedding the decoder begins with; fairseq's models have no BOS, but "eos"
     decoder_layer: str = "self_attention"  # what reads the earlier positions in a decoder block; "ssru": layers/ssru.py
     attention_bias: bool = False  # the paper's projections are matrices alone (section 3.2.2)
     shared_embeddings: bool = True  # one matrix for source, target and logits (section 3.4)
@@ -106,7 +108,7 @@ class TransformerConfig(BaseModelConfig):
             self._check(name, is_number(getattr(self, name)) and 0 <= getattr(self, name) < 1, "in [0, 1)")
         self._check("norm_epsilon", is_number(self.norm_epsilon) and 0 < self.norm_epsilon < math.inf, "above 0")
         choices = {"norm": NORMS, "positions": POSITIONS, "activation": ACTIVATIONS, "encoder_layer": ENCODER_LAYERS}
-        choices |= {"sinusoids": SINUSOIDS, "decoder_layer": DECODER_LAYERS}
+        choices |= {"sinusoids": SINUSOIDS, "decoder_layer": DECODER_LAYERS, "decoder_start": DECODER_STARTS}
         for name, allowed in choices.items():
             self._check(name, getattr(self, name) in allowed, f"one of {', '.join(allowed)}")
         if self.positions == "sinusoidal":

@@ -133,10 +133,14 @@ def embedding_layers(
 ) -> tuple[TokenEmbedding, ...]:
     """The layers that embed the source, embed the target, and compute logits: one layer if shared (section 3.4)."""
 
+    starts_with_eos = getattr(config, "decoder_start", "bos") == "eos"
+
     def layer(name: str, computes_logits: bool) -> TokenEmbedding:
         of_model = config.to_dict() if computes_logits else None
         use_bias = computes_logits and logits_bias
-        return TokenEmbedding(config.vocab_size, config.d_model, use_bias, of_model, dtype=dtype, name=name)
+        return TokenEmbedding(
+            config.vocab_size, config.d_model, use_bias, of_model, starts_with_eos, dtype=dtype, name=name
+        )
 
     if config.shared_embeddings:
         return (layer("embedding", computes_logits=True),) * 3

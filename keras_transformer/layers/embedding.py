@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_transformer.config import SINUSOIDS
+from keras_transformer.ground.tokens import BOS, EOS
 from keras_transformer.layers.gather import rows_at
 
 
@@ -32,18 +33,29 @@ class TokenEmbedding(keras.layers.Layer):
         use_bias: add b, one weight per token, to the logits. Without it, as in the paper, b is 0.
         of_model: the configuration of the model whose logits the layer computes, as a dict. `keras.models.clone_model`
             copies layers alone, so that a clone has its configuration from here.
+        starts_with_eos: read BOS as EOS, as a model without BOS does. The row of BOS is then no weight of the model,
+            and b does not train: it keeps BOS from being written.
 
     Shapes: ids (B, L), whole numbers of any type -> (B, L, d_model); states (B, L, d_model) -> logits (B, L,
     vocab_size).
     """
 
-    def __init__(self, vocab_size: int, d_model: int, use_bias: bool = False, of_model: dict | None = None, **kwargs):
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int,
+        use_bias: bool = False,
+        of_model: dict | None = None,
+        starts_with_eos: bool = False,
+        **kwargs,
+    ):
         super().__init__(autocast=False, **kwargs)  # in bfloat16 the id 257 would be 256
         self.supports_masking = True
         self.vocab_size = vocab_size
         self.d_model = d_model
         self.use_bias = use_bias
         self.of_model = of_model
+        self.starts_with_eos = starts_with_eos
 
     def build(self, input_shape: tuple | None = None):
         self.matrix = self.add_weight(
@@ -54,14 +66,19 @@ class TokenEmbedding(keras.layers.Layer):
         )
         self.bias = None
         if self.use_bias:
-            self.bias = self.add_weight(name="bias", shape=(self.vocab_size,), initializer="zeros")
+            self.bias = self.add_weight(
+                name="bias", shape=(self.vocab_size,), initializer="zeros", trainable=not self.starts_with_eos
+            )
 
     def call(self, inputs, reverse: bool = False):
-        return self.logits(inputs) if reverse else self.embed(inputs)
+        if reverse:
+            return self.logits(inputs)
+        ids = as_ids(inputs)
+        return self.embed(ops.where(ids == BOS, EOS, ids) if self.starts_with_eos else ids)
 
     def embed(self, ids):
         """ids (B, L) -> (B, L, d_model)"""
-        rows = rows_in(self.compute_dtype, self.matrix, as_ids(ids))
+        rows = rows_in(self.compute_dtype, self.matrix, ids)
         return rows * ops.cast(self.d_model**0.5, self.compute_dtype)
 
     def logits(self, states):
@@ -98,6 +115,7 @@ class TokenEmbedding(keras.layers.Layer):
             "d_model": self.d_model,
             "use_bias": self.use_bias,
             "of_model": None if self.of_model is None else dict(self.of_model),
+            "starts_with_eos": self.starts_with_eos,
         }
 
 

@@ -153,6 +153,7 @@ OTHER_VALUES = dict(
     kernel_size=5,
     dilated=True,
     decoder_layer="ssru",
+    decoder_start="eos",
 )
 RESTRICTED = dict(encoder_layer="restricted", neighbourhood=9, sinusoids="tensor2tensor", first_position=2)
 

@@ -18,7 +18,7 @@ CONFIGS = {  # with several fields changed; tests/export/test_every_field.py wal
     "other_head_widths": LIVELY.replace(key_dim=5, value_dim=3, num_heads=3),
     "biased_gelu": LIVELY.replace(attention_bias=True, activation="gelu", norm="pre"),
     "biased_logits": LIVELY.replace(logits_bias=True, sinusoids="tensor2tensor", shared_embeddings=True),
-    "later_positions": LIVELY.replace(first_position=2, norm="pre"),
+    "later_positions": LIVELY.replace(first_position=2, norm="pre", decoder_start="eos"),
     "ssru": LIVELY.replace(decoder_layer="ssru"),
     "pre_norm_ssru": LIVELY.replace(decoder_layer="ssru", decoder_layers=3, norm="pre", positions="learned"),
 }

@@ -5,6 +5,7 @@ import pytest
 from keras_transformer.config import (
     ACTIVATIONS,
     DECODER_LAYERS,
+    DECODER_STARTS,
     ENCODER_LAYERS,
     MEANT_FOR,
     NORMS,
@@ -35,6 +36,7 @@ VALUES = {
     "kernel_size": (5,),
     "dilated": (False, True),
     "neighbourhood": (3,),
+    "decoder_start": DECODER_STARTS,
     "decoder_layer": DECODER_LAYERS,
     "attention_bias": (False, True),
     "shared_embeddings": (True, False),

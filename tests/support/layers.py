@@ -22,7 +22,11 @@ EXAMPLES = {
         dict(num_heads=2, key_dim=3, value_dim=5, use_bias=True),
         (STATES, MEMORY),
     ),
-    "token embedding": (layers.TokenEmbedding, dict(vocab_size=6, d_model=8, use_bias=True), (IDS,)),
+    "token embedding": (
+        layers.TokenEmbedding,
+        dict(vocab_size=6, d_model=8, use_bias=True, starts_with_eos=True),
+        (IDS,),
+    ),
     "sinusoids": (layers.SinusoidalPositions, dict(sinusoids="tensor2tensor", first_position=2), (STATES, IDS)),
     "learned positions": (layers.LearnedPositions, dict(max_positions=5), (STATES, IDS)),
     "feed-forward": (layers.FeedForward, dict(d_ff=12, activation="gelu"), (STATES,)),

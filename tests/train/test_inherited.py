@@ -18,6 +18,7 @@ MODEL = TransformerConfig(
     num_heads=4,
     sinusoids="tensor2tensor",
     first_position=2,
+    decoder_start="eos",
     logits_bias=True,
     dropout=0.3,
 )
