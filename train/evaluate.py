@@ -133,7 +133,7 @@ def evaluate(
             from .scoring.outputs import SCORED
             from .scoring.scorecard import Scorecard
             from .scoring.scored import opponent_of
-            from .scoring.scored_text import data_of_run
+            from .scoring.scored_text import data_of_run, is_told
             from .scoring.significance import check_paired_test
 
         check_paired_test(paired_test)
@@ -144,8 +144,11 @@ def evaluate(
             how = {"batch_size": batch_size, "precision": precision, "trees_only": constrained}
             return Translator.load(paths, options, **how, languages=languages_of(paths[0]))
 
+        has_codes = not (source or source_language or target_language) and is_told(runs[0])
+
         def languages_of(run: pathlib.Path) -> Languages:
-            return RunFolder(run).inference().languages.by_default(source_language, target_language)
+            languages = RunFolder(run).inference().languages
+            return languages if has_codes else languages.by_default(source_language, target_language)
 
         translator, kind = load(*runs), SCORED[outputs.name]
         data = data_of_run(runs[0], has_files=source is not None)
@@ -153,8 +156,9 @@ def evaluate(
             if path:
                 check_not_read(option, path, data.paths() if data else ())
         scored = kind.of_run(data, (source, reference) if source and reference else None, tokenised)
+        scored = scored if has_codes else scored.untold()
         opponent = opponent_of(against, scored, load) if against else None
-        timed = translate_timed(translator, scored.pairs)
+        timed = translate_timed(translator, scored.pairs, scored.told)
         if output:
             write_lines(output, scored.written([sample.translation for sample in timed.samples]))
         card = scored.score(timed, translator.tokenizer, opponent, paired_test)

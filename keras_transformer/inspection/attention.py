@@ -10,6 +10,7 @@ from keras import ops
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import BOS
 from keras_transformer.pieces.batching import list_of_lines
+from keras_transformer.pieces.language_marks import Marks
 from keras_transformer.pieces.sources import encoded_lines, padded
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.translation.forced import ATTENTIONS, ForcedDecoder
@@ -51,18 +52,26 @@ class AttentionReader:
 
         AttentionReader(transformer, tokenizer, [("a dog", "ein Hund")])()[0].weights["memory"]
 
-    Sides of more than LONGEST pieces are cut, with a warning. Raises ConfigError if there is no pair, or a blank side,
+    marks: those of the languages of each pair, if the model is told them. Sides of more than LONGEST pieces are cut,
+    with a warning. Raises ConfigError if there is no pair, or a blank side,
     and InputError for text that UTF-8 cannot express.
     """
 
-    def __init__(self, transformer: keras.Model, tokenizer: Tokenizer, pairs: Iterable[tuple[str, str]]):
+    def __init__(
+        self,
+        transformer: keras.Model,
+        tokenizer: Tokenizer,
+        pairs: Iterable[tuple[str, str]],
+        marks: Sequence[Marks] = (),
+    ):
         pieces, pairs = tokenizer.pieces(), list(pairs)
         longest = min(LONGEST, transformer.model_config.position_limit or LONGEST)
         if not pairs:
             raise ConfigError("There are no sentence pairs to show the attention of: give at least one.")
+        of_sides = marks, [Marks(first=of_pair.opening) for of_pair in marks]
         sides = [
-            list(encoded_lines(tokenizer, list_of_lines(lines, name), longest, are_targets=name == "Target"))
-            for lines, name in zip(zip(*pairs, strict=True), ("Source", "Target"), strict=True)
+            list(encoded_lines(tokenizer, list_of_lines(lines, name), longest, 1, name == "Target", of_side))
+            for lines, name, of_side in zip(zip(*pairs, strict=True), ("Source", "Target"), of_sides, strict=True)
         ]
         for number, ids in enumerate(zip(*sides, strict=True), 1):
             if not all(ids):

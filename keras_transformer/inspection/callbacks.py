@@ -7,7 +7,7 @@ import importlib.util
 import os
 import pathlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import keras
@@ -21,6 +21,7 @@ from keras_transformer.inspection.markdown import escaped
 from keras_transformer.inspection.pictures import draw_attention, picture_summary
 from keras_transformer.inspection.samples import SHOWN, Sample, inspected_table, translate_pairs
 from keras_transformer.pieces.batching import BATCH_SIZE
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Codes, Languages, MarkReader
 from keras_transformer.pieces.languages import warn_of_unspaced
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.search.options import SearchOptions
@@ -78,6 +79,7 @@ class BleuScore(keras.callbacks.Callback):
         options: how to search; greedy by default.
         batch_size: sentences translated together, at most.
         language: of the translations, such as "zh" or "zho_Hans". BLEU splits languages without spaces into characters.
+        languages: of a model that is told those of a sentence; codes: those of each pair, such as ("en", "de").
 
     Attributes: `samples` and `scores` of the last epoch.
     """
@@ -90,6 +92,8 @@ class BleuScore(keras.callbacks.Callback):
         options: SearchOptions = GREEDY,
         batch_size: int = BATCH_SIZE,
         language: str = "",
+        languages: Languages = NO_LANGUAGES,
+        codes: Sequence[Codes] = (),
     ):
         super().__init__()
         from keras_transformer.translation.translator import Translator  # here, because it alone needs TensorFlow
@@ -99,15 +103,16 @@ class BleuScore(keras.callbacks.Callback):
         self.pairs = [(source, reference) for (source, _), reference in zip(pairs, references, strict=True)]
         if not self.pairs:
             raise ConfigError("There are no sentence pairs to translate: give at least one.")
-        self.translator = Translator(transformer, tokenizer, options, batch_size, precision=None)
+        self.translator = Translator(transformer, tokenizer, options, batch_size, precision=None, languages=languages)
         warn_of_unspaced(references, language)
+        self.codes = codes
         self.measures = raw_bleu(language), CHRF
         self.samples: list[Sample] = []
         self.scores: Scores | None = None
 
     def inspect(self, step: int | None = None) -> Scores:
         """Translate and score with the weights as they are."""
-        self.samples = translate_pairs(self.translator, self.pairs)
+        self.samples = translate_pairs(self.translator, self.pairs, self.codes)
         _, references, translations = zip(*self.samples, strict=True)
         self.scores = score(translations, references, self.measures)
         return self.scores
@@ -166,16 +171,27 @@ class AttentionPictures(Inspection):
         transformer: the model that is trained, or one that shares its weights.
         pairs: sentences and their translations.
         log: see Inspection.
+        languages, codes: see BleuScore.
     """
 
     name = "attention"
 
-    def __init__(self, transformer: keras.Model, tokenizer: Tokenizer, pairs: Pairs, log: str | os.PathLike | Writer):
+    def __init__(
+        self,
+        transformer: keras.Model,
+        tokenizer: Tokenizer,
+        pairs: Pairs,
+        log: str | os.PathLike | Writer,
+        languages: Languages = NO_LANGUAGES,
+        codes: Sequence[Codes] = (),
+    ):
         super().__init__(log)
         if importlib.util.find_spec("matplotlib") is None:  # now, not after the first epoch
             raise UserError("AttentionPictures draws with matplotlib, which is not installed: pip install matplotlib.")
         self.pairs = list(pairs)
-        self.read_attention = AttentionReader(transformer, tokenizer, self.pairs)
+        self.read_attention = AttentionReader(
+            transformer, tokenizer, self.pairs, MarkReader(languages, tokenizer).of_pairs(codes)
+        )
 
     def inspect(self, step: int) -> None:
         attention = self.read_attention()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import sacrebleu
 
 from keras_transformer.inspection.markdown import escaped, table_of
+from keras_transformer.pieces.language_marks import Codes
 from keras_transformer.pieces.translation import Translation
 
 if TYPE_CHECKING:  # it imports TensorFlow
@@ -23,9 +24,12 @@ class Sample(NamedTuple):
     translation: str
 
 
-def translate_pairs(translator: "Translator", pairs: Sequence[tuple[str, str]]) -> list[Sample]:
-    """Translate the source of each (source, reference). Returns one Sample per pair."""
-    return samples_of(pairs, translator.translate([source for source, _ in pairs]))
+def translate_pairs(
+    translator: "Translator", pairs: Sequence[tuple[str, str]], codes: Sequence[Codes] = ()
+) -> list[Sample]:
+    """Translate the source of each (source, reference). Returns one Sample per pair. codes: the languages of each."""
+    languages = translator.languages.of_lines(codes)
+    return samples_of(pairs, translator.translate([source for source, _ in pairs], **languages))
 
 
 def samples_of(pairs: Sequence[tuple[str, str]], translations: Sequence[Translation]) -> list[Sample]:

@@ -4,6 +4,7 @@ Johnson et al. 2017 put a piece for the target language before the source. M2M-1
 source language there, and lets the target begin with its own, as NLLB-200 does.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +27,7 @@ class Marks(NamedTuple):
     last: tuple[int, ...] = ()
     opening: tuple[int, ...] = ()
 
-    def around(self, ids: Sequence[int], longest: int) -> list[int]:
+    def around(self, ids: Sequence[int], longest: int = sys.maxsize) -> list[int]:
         """Return the tokens of a source with EOS and its marks, `longest` at most.
 
         A tag that the text has already is not put there again.
@@ -34,8 +35,16 @@ class Marks(NamedTuple):
         ids = ids[len(self.first) :] if tuple(ids[: len(self.first)]) == self.first else ids
         return [*self.first, *ids[: longest - 1 - len(self.first) - len(self.last)], EOS, *self.last]
 
+    def before(self, ids: Sequence[int]) -> list[int]:
+        """Return the tokens of an output with its opening and EOS."""
+        return [*self.opening, *ids, EOS]
+
 
 NO_MARKS = Marks()
+
+
+Codes = tuple[str, str]  # of the languages of a sentence and its translation; "" for what is not told
+NO_CODES = ("", "")
 
 
 class Languages(NamedTuple):
@@ -98,6 +107,24 @@ class Languages(NamedTuple):
         source, target = self.chosen(source, target)
         return self._replace(default_source=source, default_target=target)
 
+    @property
+    def are_told(self) -> bool:
+        """Whether pieces tell the model the languages of a sentence."""
+        return any(getattr(self, place) for place in PLACES)
+
+    def told(self, codes: Codes) -> Codes:
+        """Return `chosen` for the codes of a training text, as unnamed on a side of which nothing is known.
+
+        Raises ConfigError as `chosen` does.
+        """
+        return self.chosen(*(code if getattr(self, side) else "" for side, code in zip(SIDES, codes, strict=True)))
+
+    def of_lines(self, codes: Sequence[Codes]) -> dict[str, Any]:
+        """Return the arguments that tell an engine of such a model the languages of lines: `told` for each."""
+        told = [self.told(pair) for pair in codes] if self.are_told else []
+        sides = zip(*told, strict=True) if told else ()
+        return {f"{side}_language": list(of_side) for side, of_side in zip(SIDES, sides, strict=False)}
+
     def needs(self, side: str) -> bool:
         """Return whether a sentence must name its language of a side, if there are several."""
         return side in (self.source_last, self.target_first, self.source_first if side == SOURCE else "")
@@ -113,9 +140,10 @@ class Languages(NamedTuple):
         "de" is also "deu", "deu_Latn" and "de-DE". For one that is left out, see `default`.
         Raises ConfigError, with what the model has, if it lacks one, or needs one that is left out.
         """
-        return self._chosen(SOURCE, source), self._chosen(TARGET, target)
+        return self.code_of(SOURCE, source), self.code_of(TARGET, target)
 
-    def _chosen(self, side: str, code: str) -> str:
+    def code_of(self, side: str, code: str) -> str:
+        """Return what `chosen` does for the language of one side."""
         codes = list(getattr(self, side))
         verb = "reads" if side == SOURCE else "writes"
         if not code:
@@ -156,6 +184,7 @@ class MarkReader:
         self._ids = {
             side: {code: ids[piece] for code, piece in getattr(languages, side).items() if piece} for side in SIDES
         }
+        self._of_languages = {number for side in self._ids.values() for number in side.values()}
         self.most_in_source = bool(languages.source_first) + bool(languages.source_last)
 
     def token(self, side: str, code: str) -> int:
@@ -167,3 +196,14 @@ class MarkReader:
         codes = {SOURCE: source, TARGET: target}
         sides = (getattr(self.languages, place) for place in PLACES)
         return Marks(*((self._ids[side][codes[side]],) if side and codes[side] else () for side in sides))
+
+    def of_pairs(self, codes: Sequence[Codes]) -> list[Marks]:
+        """Return the marks of sentence pairs in these languages, by `Languages.told`; [] if the model is told none."""
+        return [self.marks(*self.languages.told(pair)) for pair in codes] if self.languages.are_told else []
+
+    def marks_on(self, source: Sequence[int], target: Sequence[int]) -> Marks:
+        """Return the marks that the tokens of a pair have, as `Marks.around` and `Marks.before` put them there."""
+        places = source[:1], source[-1:], target[:1]
+        found = ([token for token in tokens if token in self._of_languages] for tokens in places)
+        sides = (getattr(self.languages, place) for place in PLACES)
+        return Marks(*(tuple(tokens) if side else () for side, tokens in zip(sides, found, strict=True)))

@@ -187,8 +187,8 @@ class Engine(abc.ABC):
         prefixes: Iterable[str] | None = None,
         protect: Protection | str = "",
         required: Iterable[Iterable[str]] | None = None,
-        source_language: str = "",
-        target_language: str = "",
+        source_language: str | Sequence[str] = "",
+        target_language: str | Sequence[str] = "",
     ) -> list[Translation]:
         """Return the best translation of each line, in the order of the lines.
 
@@ -196,11 +196,12 @@ class Engine(abc.ABC):
         are the texts with which the translations must begin, one per line; "" for none. `protect` is what must come
         through: a Protection, or kinds of spans such as "urls,numbers"; what does not is in `unplaced`. `required`
         are the phrases that the translations must have, a list per line; one that does not fit is in `unplaced` too.
-        `source_language` and `target_language` are codes such as "de", for a model that knows several.
+        `source_language` and `target_language` are codes such as "de", for a model that knows several: one, or one per
+        line.
 
-        Raises ConfigError for what is not among its abilities, if there is not one prefix, or list, per line, and for
-        an unknown kind or a language that the model lacks; and InputError for a prefix or phrases that no translation
-        can have.
+        Raises ConfigError for what is not among its abilities, if there is not one prefix, list or language per line,
+        and for an unknown kind or a language that the model lacks; and InputError for a prefix or phrases that no
+        translation can have.
         """
         found = self.translate_n_best(lines, first_line, prefixes, protect, required, source_language, target_language)
         return [best for best, *_ in found]
@@ -212,18 +213,17 @@ class Engine(abc.ABC):
         prefixes: Iterable[str] | None = None,
         protect: Protection | str = "",
         required: Iterable[Iterable[str]] | None = None,
-        source_language: str = "",
-        target_language: str = "",
+        source_language: str | Sequence[str] = "",
+        target_language: str | Sequence[str] = "",
     ) -> list[list[Translation]]:
         """Return up to `n_best` different translations of each line, best first: see `translate`.
 
         Raises UserError if a line has none, since the model's probabilities are NaN.
         """
         lines = list_of_lines(lines)
-        asks = [
-            ask._replace(source_language=source_language, target_language=target_language)
-            for ask in asks_of(len(lines), prefixes, Protection.of(protect), required)
-        ]
+        asks = asks_of(len(lines), prefixes, Protection.of(protect), required)
+        codes = zip(asks, of_lines(source_language, len(lines)), of_lines(target_language, len(lines)), strict=True)
+        asks = [ask._replace(source_language=source, target_language=target) for ask, source, target in codes]
         return [list(found.translations) for found in translate(self, lines, asks, first_line)]
 
     def translate_live(
@@ -323,6 +323,15 @@ def asks_of(
             f"There are phrases for {len(phrases)} lines, and {lines} lines: give a list of phrases per line."
         )
     return [Ask(*of_line, protection) for of_line in zip(begins, phrases, strict=True)]
+
+
+def of_lines(language: str | Sequence[str], lines: int) -> Sequence[str]:
+    """Return the language of each line: one, or one per line. Raises ConfigError if there are others."""
+    if isinstance(language, str):
+        return [language] * lines
+    if len(language) != lines:
+        raise ConfigError(f"There are {len(language)} languages for {lines} lines: give one, or one per line.")
+    return language
 
 
 def phrases_of(texts: Iterable[str]) -> tuple[str, ...]:

@@ -124,3 +124,25 @@ def test_a_source_has_its_marks_once_and_is_cut_between_them(marks, longest):
 )
 def test_models_of_marian_have_the_languages_of_their_tags_or_of_their_pair(pieces, pair, languages):
     assert languages_of_tags(pieces, pair) == languages
+
+
+@pytest.mark.parametrize(
+    ("languages", "codes", "told"),
+    [
+        (NLLB, ("en", "de"), ("eng_Latn", "deu_Latn")),
+        (LEGACY, ("deu", "en"), ("deu_Latn", "eng_Latn")),
+        (TAGS, ("en", "fr"), ("", "fra")),  # nothing is known of its sources
+    ],
+)
+def test_marks_are_found_on_the_pair_that_has_them(languages, codes, told):
+    reader = MarkReader(languages, Pieces())
+    (marks,) = reader.of_pairs([codes])
+    assert marks == reader.marks(*told) != Marks()
+    assert marks.before([30]) == [*marks.opening, 30, EOS]
+    assert reader.marks_on(marks.around([20, 21]), marks.before([30])) == marks
+    assert reader.marks_on([20, EOS], [30, EOS]) == Marks()
+    assert languages.of_lines([codes]) == {"source_language": [told[0]], "target_language": [told[1]]}
+
+
+def test_a_model_of_one_pair_is_told_nothing():
+    assert MarkReader(ONE_PAIR, Pieces()).of_pairs([("en", "de")]) == [] and ONE_PAIR.of_lines([("x", "y")]) == {}

@@ -176,3 +176,18 @@ def test_lines_and_messages_go_to_their_language(translator_for):
     of_branches = [best.text.strip() for best in translator.translate(["a lazy hen", "one"], **how)]
     [of_message] = translator.translate([message], **how)
     assert all(text in of_message.text for text in of_branches if "#" not in text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALL)
+def test_each_line_may_have_languages_of_its_own(translator_for, name):
+    translator, lines = translator_for(name), LINES[:2] + LINES[3:4]
+    targets = ["de", "fr", "de"]
+    sources = ["en", "en", "fr"] if name != "tags" else ""
+    found = translator.translate_n_best(lines, source_language=sources, target_language=targets)
+    for number, line in enumerate(lines):
+        alone = {"source_language": sources and sources[number], "target_language": targets[number]}
+        expected = translator.translate_n_best([line], **alone)[0]
+        assert [each.text for each in found[number]] == [each.text for each in expected]
+    with pytest.raises(ConfigError, match="There are 2 languages for 3 lines: give one, or one per line"):
+        translator.translate(lines, target_language=["de", "fr"])

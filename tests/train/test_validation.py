@@ -11,6 +11,7 @@ import train.validation.validation
 from keras_transformer.ground.tokens import EOS
 from keras_transformer.losses import token_sums
 from keras_transformer.model import Transformer
+from keras_transformer.pieces.language_marks import NO_LANGUAGES
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.scores import NotFiniteError
 from tests.support.models import as_numpy, assert_close, randomise
@@ -64,7 +65,7 @@ def validator(transformer):
 
 def validator_of(transformer, split=PLAIN, outputs="text", most_positions=math.inf, **translation):
     corpus = types.SimpleNamespace(validation=split, target_language="zh", outputs=outputs)
-    data = types.SimpleNamespace(corpus=corpus, tokenizer=Tokenizer(), validation=PAIRS)
+    data = types.SimpleNamespace(corpus=corpus, tokenizer=Tokenizer(), validation=PAIRS, languages=NO_LANGUAGES)
     return Validator(transformer, data, TranslationConfig(**translation), False, most_positions)
 
 
@@ -167,7 +168,7 @@ def test_the_basis_of_a_score_is_the_text_and_the_search(transformer):
     smoothed = Transformer(TINY.replace(label_smoothing=0.2))
     target = dataclasses.replace(PAIRS.target, ids=np.where(PAIRS.target.ids == EOS, EOS, 7))
     for model, pairs in ((smoothed, PAIRS), (transformer, dataclasses.replace(PAIRS, target=target))):
-        data = types.SimpleNamespace(corpus=corpus, tokenizer=Tokenizer(), validation=pairs)
+        data = types.SimpleNamespace(corpus=corpus, tokenizer=Tokenizer(), validation=pairs, languages=NO_LANGUAGES)
         other = Validator(model, data, TranslationConfig(), xla=False)
         assert other.loss_basis != first.loss_basis and other.scores_basis == first.scores_basis
 
@@ -185,7 +186,8 @@ def test_translations_are_compared_with_the_trees_of_their_own_sentences(transfo
     split.trees = trees
     validator = validator_of(transformer, split, "trees", validation_sentences=3)
     tree_of = {tree.pair[0]: types.SimpleNamespace(text=tree.pair[1]) for tree in trees}
-    validator.bleu.translator = types.SimpleNamespace(translate=lambda sources: [tree_of[line] for line in sources])
+    translate = types.SimpleNamespace(translate=lambda lines: [tree_of[line] for line in lines], languages=NO_LANGUAGES)
+    validator.bleu.translator = translate
     text_scores = validator.bleu.inspect()
     brackets = validator.output_scores(text_scores, validator.bleu.samples).brackets
     assert len({sample.translation for sample in validator.bleu.samples}) == brackets.sentences == 3

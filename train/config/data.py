@@ -2,12 +2,12 @@
 
 import abc
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import pydantic
 
-from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
+from keras_transformer.pieces.language_marks import NO_CODES, NO_LANGUAGES, SIDES, Codes, Languages
 from keras_transformer.pieces.languages import CODE
 from keras_transformer.runs.inference import TEXT
 
@@ -50,6 +50,22 @@ class DataSection(Section):
         if self.tags or self.outputs != TEXT or not all(CODE.fullmatch(code) for code in pair):
             return NO_LANGUAGES
         return Languages({pair[0]: ""}, {pair[1]: ""})
+
+    @property
+    def codes(self) -> Codes:
+        """The languages of its pairs, "" for one that is not named."""
+        if self.outputs != TEXT:
+            return NO_CODES
+        source, target = ("" if name in SIDES else name for name in (self.source_language, self.target_language))
+        return source, target
+
+    def all_codes(self) -> Sequence[Codes]:
+        """The languages of the pairs of every split."""
+        return [self.codes]
+
+    def told_by(self, languages: Languages) -> "DataSection":
+        """The same section for a model that is told its languages so already: no text has a tag for one of them."""
+        return self
 
     def paths(self) -> list[pathlib.Path]:
         """All files that are read, of every split, those in folders included."""

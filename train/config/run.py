@@ -18,6 +18,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.notations import toml_of
 from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, TARGET, Languages
 from keras_transformer.runs.inference import TREES
 from keras_transformer.runs.kinds import load_model_config
 from keras_transformer.runs.run_folder import RunFolder
@@ -76,6 +77,32 @@ class RunConfig(Section):
         if self.tokenizer.model or not self.training.start_from:
             return self.tokenizer
         return self.tokenizer.model_copy(update={"model": str(RunFolder(self.training.start_from).tokenizer)})
+
+    @property
+    def languages(self) -> Languages:
+        """Which languages the model of this run reads and writes, and how it is told them.
+
+        Those of the run that it starts from stay, if that is told them by pieces, and others with tags are added.
+        """
+        own, start = self.data.told_languages, self.start_folder
+        if start is None or self.data.outputs == TREES:
+            return own
+        told = start.inference().languages
+        if not told.are_told:
+            return told if own == NO_LANGUAGES else own
+        if told.source_first == own.source_first == TARGET:
+            return told._replace(source={**told.source, **own.source}, target={**told.target, **own.target})
+        return told
+
+    @property
+    def told(self) -> Languages:
+        """The languages by whose pieces training tells the model those of a pair: none, if it starts from no run."""
+        return self.languages if self.training.start_from else NO_LANGUAGES
+
+    @property
+    def start_folder(self) -> RunFolder | None:
+        """The folder that remembers the model which training starts from; None if there is none."""
+        return folder_of_start({"run_folder": self.run_folder}, self.training.start_from)
 
     def transformer_config(self, vocab_size: int) -> BaseModelConfig:
         """The model of this run with a vocabulary of `vocab_size` pieces."""
@@ -153,6 +180,7 @@ def check_config(values: dict[str, Any], path: str | os.PathLike, overrides: Seq
     where = functools.partial(set_by, path=path, overrides=overrides)
     try:
         config = RunConfig.model_validate(completed_by_start(values))
+        config = config.model_copy(update={"data": config.data.told_by(config.told)})
         _check_model(config)
     except pydantic.ValidationError as error:
         raise ConfigError("\n".join(sentence(dict(finding), where, KEYS) for finding in error.errors())) from None

@@ -66,7 +66,7 @@ def corpus_lines(data: PreparedData) -> Iterator[str]:
 
 def identical_lines(data: PreparedData) -> Iterator[str]:
     """Training pairs whose target is their source, which teach a model to copy."""
-    identical, pairs = sum(shard.identical() for shard in data.train.shards), len(data.train)
+    identical, pairs = sum(shard.identical(data.languages) for shard in data.train.shards), len(data.train)
     warning = ": check that each side is of its own language" if identical > MANY_IDENTICAL * pairs else ""
     yield f"identical: {identical:,} of {pairs:,} training pairs have a target that is their source{warning}"
 

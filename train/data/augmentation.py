@@ -5,7 +5,8 @@ from concurrent.futures import CancelledError
 
 import numpy as np
 
-from keras_transformer.ground.tokens import EOS, UNK
+from keras_transformer.ground.tokens import UNK
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages, MarkReader, Marks
 from keras_transformer.pieces.tokenizer import Tokenizer
 
 from ..config.augmentation import AugmentationConfig
@@ -35,12 +36,20 @@ class Augmentation:
 
     The text of these pairs is put together from their pieces and divided again, so neither text files nor the cache are
     read again. A pair stays as it is if the changed one would not fit into a row, and if it has a piece that stands for
-    no text. tags: with which a source may begin; they are not changed, and pairs of different tags are not joined.
+    no text. tags: with which a source may begin; they are not changed, and pairs of different tags are not joined. The
+    same holds for the marks of `languages`.
     What is drawn is a function of the pairs and the Generator, in every process.
     """
 
-    def __init__(self, tokenizer: Tokenizer, config: AugmentationConfig, row_lengths: RowLengths, tags: Sequence[str]):
-        self.tokenizer, self.row_lengths = tokenizer, row_lengths
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        config: AugmentationConfig,
+        row_lengths: RowLengths,
+        tags: Sequence[str],
+        languages: Languages = NO_LANGUAGES,
+    ):
+        self.tokenizer, self.row_lengths, self.marks = tokenizer, row_lengths, MarkReader(languages, tokenizer)
         self.tags = (*tags, *tokenizer.tags)
         self.names = list(CHANGES)
         self.ends = np.cumsum([getattr(config, name) for name in CHANGES])  # of the stretch of [0, 1) of each change
@@ -67,35 +76,48 @@ class Augmentation:
         change_of = np.searchsorted(self.ends, rng.random(len(source)), side="right")
         numbers = np.flatnonzero(change_of < len(self.names))
         others = rng.integers(len(source), size=len(numbers))
-        changed = {}
+        changed: dict[int, Pair] = {}
+        marks_of: dict[int, Marks] = {}
         for number, other in zip(numbers.tolist(), others.tolist(), strict=True):
             name = self.names[change_of[number]]
-            tag, pair = self.text_of(source[number], target[number])
-            other_tag, added = self.text_of(source[other], target[other]) if name == JOINED else (tag, pair)
-            if pair and added and tag == other_tag:
+            begin, pair = self.text_of(source[number], target[number])
+            other_begin, added = self.text_of(source[other], target[other]) if name == JOINED else (begin, pair)
+            if pair and added and begin == other_begin:
                 new_source, new_target = CHANGES[name](pair, added, rng)
+                tag, marks_of[number] = begin
                 changed[number] = tag + new_source, new_target
-        return self.replaced(source, target, changed)
+        return self.replaced(source, target, changed, marks_of)
 
-    def text_of(self, source: np.ndarray, target: np.ndarray) -> tuple[str, Pair | None]:
-        """The tag and the text of a pair of ids; None for a pair that has a piece without a text."""
+    def text_of(self, source: np.ndarray, target: np.ndarray) -> tuple[tuple[str, Marks], Pair | None]:
+        """The tag, marks and text of a pair of ids; None for a pair that has a piece without a text."""
+        marks = self.marks.marks_on(source.tolist(), target.tolist())
         if UNK in source or UNK in target:
-            return "", None
+            return ("", marks), None
         text = self.tokenizer.decode(source)
         tag = next((tag for tag in self.tags if text.startswith(tag)), "")
-        return tag, (text[len(tag) :], self.tokenizer.decode(target))
+        return (tag, marks), (text[len(tag) :], self.tokenizer.decode(target))
 
-    def replaced(self, source: Sentences, target: Sentences, changed: dict[int, Pair]) -> tuple[Sentences, Sentences]:
-        """Return both sides with the pairs `changed`, by number, if they fit into a row and have text on both sides."""
+    def replaced(
+        self, source: Sentences, target: Sentences, changed: dict[int, Pair], marks_of: dict[int, Marks]
+    ) -> tuple[Sentences, Sentences]:
+        """Return both sides with the pairs `changed`, by number, if they fit into a row and have text on both sides.
+
+        marks_of: the marks of these pairs.
+        """
         if not changed:
             return source, target
         texts = zip(*changed.values(), strict=True)
         encode = self.tokenizer.encode_batch, self.tokenizer.encode_target_batch
         sides = [encode_side(list(side)) for encode_side, side in zip(encode, texts, strict=True)]
-        fitting = {
-            number: (source_ids + [EOS], target_ids + [EOS])
+        marked = {
+            number: (marks_of[number].around(source_ids), marks_of[number].before(target_ids))
             for number, source_ids, target_ids in zip(changed, *sides, strict=True)
-            if 0 < len(source_ids) < self.row_lengths.source and 0 < len(target_ids) < self.row_lengths.target
+            if source_ids and target_ids
+        }
+        fitting = {
+            number: (source_ids, target_ids)
+            for number, (source_ids, target_ids) in marked.items()
+            if len(source_ids) <= self.row_lengths.source and len(target_ids) <= self.row_lengths.target
         }
         new_sources = {number: source_ids for number, (source_ids, _) in fitting.items()}
         new_targets = {number: target_ids for number, (_, target_ids) in fitting.items()}

@@ -24,7 +24,7 @@ from keras_transformer.pieces.tokenizer import Tokenizer
 
 from ..config.training import RowLengths
 from .corpus import CorpusError, Split
-from .encoding import EncodedPairs, Sentences, encoded_chunks, nothing_left
+from .encoding import EncodedPairs, MarksOf, Sentences, encoded_chunks, nothing_left, unmarked
 
 log = logging.getLogger("train")
 
@@ -44,12 +44,15 @@ class CorpusCache:
     def __init__(self, folder: str | os.PathLike):
         self.folder = pathlib.Path(folder)
 
-    def encoded(self, split: Split, tokenizer: Tokenizer, row_lengths: RowLengths) -> EncodedPairs:
+    def encoded(
+        self, split: Split, tokenizer: Tokenizer, row_lengths: RowLengths, marks_of: MarksOf = unmarked
+    ) -> EncodedPairs:
         """The EncodedPairs of `split`, memory-mapped: found in the cache, or encoded now. Logs which.
 
         The name of an entry is a hash of everything that decides its content: the fingerprint of the split, the bytes
-        of the tokenizer, the row lengths and `FORMAT`. One process at a time writes an entry; other processes that
-        need it wait, then find it. Raises CorpusError if no pair is left, or if the folder cannot be written.
+        of the tokenizer, the row lengths, the marks of its languages and `FORMAT`. One process at a time writes an
+        entry; other processes that need it wait, then find it. Raises CorpusError if no pair is left, or if the folder
+        cannot be written.
         """
         origin = {
             "format": FORMAT,
@@ -57,19 +60,19 @@ class CorpusCache:
             "tokenizer": hashlib.sha256(tokenizer.model_bytes).hexdigest(),
             "row_lengths": row_lengths,
         }
+        of_entries = list(map(marks_of, split.told))
+        if any(map(any, of_entries)):
+            origin["marks"] = of_entries
         entry = self.folder / hashlib.sha256(json.dumps(origin).encode()).hexdigest()[:32]
         if (pairs := _open_if_intact(entry)) is None:
             with self._exclusive(entry):
                 if (pairs := _open_if_intact(entry, log.warning)) is None:
-                    return self._encode(entry, split, tokenizer, row_lengths, origin)
+                    return self._encode(entry, split, encoded_chunks(split, tokenizer, row_lengths, marks_of), origin)
         log.info("%s: %s pairs, found encoded in %s", split.name, f"{len(pairs):,}", entry)
         return pairs
 
-    def _encode(
-        self, entry: pathlib.Path, split: Split, tokenizer: Tokenizer, row_lengths: RowLengths, origin: dict
-    ) -> EncodedPairs:
+    def _encode(self, entry: pathlib.Path, split: Split, chunks: Iterable[EncodedPairs], origin: dict) -> EncodedPairs:
         started = time.monotonic()
-        chunks = encoded_chunks(split, tokenizer, row_lengths)
         with self._staging_folder(entry) as folder:
             write_entry(folder, _log_progress(split.name, chunks), split, origin)
         pairs, seconds = open_entry(entry), time.monotonic() - started

@@ -3,11 +3,13 @@
 import collections
 import copy
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from keras_transformer.ground.errors import UserError
+from keras_transformer.pieces.language_marks import NO_CODES, Codes
 from keras_transformer.pieces.normalization import is_blank
 from keras_transformer.runs.inference import TEXT
 from keras_transformer.text.cleaning import Cleaner
@@ -51,6 +53,9 @@ class Split:
 
     parts: returns an iterator over the name of the part, such as "en to de", that each pair belongs to, those without
     text among them; it is empty if nobody names parts.
+
+    told: the languages of its pairs; if its entries differ in them, those of each entry, and counts returns an iterator
+    over the number of pairs of each, those without text among them.
     """
 
     trees: Sequence[Any] = ()
@@ -64,9 +69,13 @@ class Split:
         shards: Iterable["Split"] = (),
         mixed: Iterable[tuple["Split", float]] = (),
         parts: Callable[[], Iterable[str]] = tuple,
+        told: Iterable[Codes] = (NO_CODES,),
+        counts: Callable[[], Iterable[int]] = tuple,
     ):
         self.name = name
         self.parts = parts
+        self.told = tuple(told)
+        self._codes: Callable[[], Iterator[Codes]] = functools.partial(codes_of_pairs, self.told, counts)
         self.mixed = tuple(mixed)
         self.fingerprint = fingerprint
         self.shards = tuple(shards) or (self,)
@@ -82,12 +91,13 @@ class Split:
         shards = tuple(shards)
         if len(shards) == 1:
             return shards[0]
-        return cls(name, lambda: itertools.chain.from_iterable(shard._read() for shard in shards), shards=shards)
+        return cls(name, lambda: iter(()), shards=shards, told=[codes for shard in shards for codes in shard.told])
 
     def in_memory(self) -> "Split":
         """This Split with its pairs in memory: they are read now, and never again."""
-        pairs, split = list(self._read()), copy.copy(self)
-        split._read, split.skipped, split.blank = pairs.__iter__, collections.Counter(), []
+        raw, split = list(self._raw()), copy.copy(self)
+        split._read, split._codes = ([pair[side] for pair in raw].__iter__ for side in (0, 1))
+        split.skipped, split.blank = collections.Counter(), []
         return split
 
     def cleaned(self, settings: Mapping[str, Any], tags: tuple[str, ...]) -> "Split":
@@ -101,12 +111,22 @@ class Split:
         split.mixed = tuple((part.cleaned(settings, tags), weight) for part, weight in self.mixed)
         return split
 
+    def _raw(self) -> Iterator[tuple[Pair, Codes]]:
+        """Return an iterator over all pairs with their languages, those without text among them."""
+        if len(self.shards) > 1:
+            return itertools.chain.from_iterable(shard._raw() for shard in self.shards)
+        return zip(self._read(), self._codes(), strict=False)  # the languages of all pairs may be more than are read
+
     def __iter__(self) -> Iterator[Pair]:
+        return (pair for pair, _ in self.with_codes())
+
+    def with_codes(self) -> Iterator[tuple[Pair, Codes]]:
+        """Yield its pairs with their languages."""
         self.skipped.clear()
         self.blank.clear()
         self.examples.clear()
         is_empty, cleaner = True, self._cleaner() if self._cleaner else None
-        for number, (source, target) in enumerate(self._read(), 1):
+        for number, ((source, target), codes) in enumerate(self._raw(), 1):
             if is_blank(source) or is_blank(target):
                 self.skipped["empty source" if is_blank(source) else "empty target"] += 1
                 self.blank.append(number)
@@ -116,9 +136,16 @@ class Split:
                     examples.append((source, target))
             else:
                 is_empty = False
-                yield source, target
+                yield (source, target), codes
         if is_empty:
             raise CorpusError(f"{self.name} has no sentence pair left. Skipped: {skipped_sentence(self.skipped)}.")
+
+
+def codes_of_pairs(told: Sequence[Codes], counts: Callable[[], Iterable[int]]) -> Iterator[Codes]:
+    """Return an iterator over the languages of each pair: see Split. It does not end if all pairs have the same."""
+    if len(set(told)) == 1:
+        return itertools.repeat(told[0])
+    return itertools.chain.from_iterable(map(itertools.repeat, told, counts()))
 
 
 def skipped_sentence(skipped: collections.Counter) -> str:

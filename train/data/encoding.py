@@ -6,12 +6,12 @@ import dataclasses
 import hashlib
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_transformer.ground.tokens import EOS
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, NO_MARKS, Codes, Languages, Marks
 
 from ..config.training import RowLengths
 from .corpus import CorpusError, Pair, Split, skipped_sentence
@@ -23,11 +23,17 @@ if TYPE_CHECKING:  # benchmarks/speed/on_accelerator packs batches where Sentenc
 
 CHUNK = 10_000  # pairs that one thread encodes at once
 THREADS = min(8, os.cpu_count() or 1)  # more threads would wait for the one that reads
+MarksOf = Callable[[Codes], Marks]  # from the languages of a pair to the tokens that tell the model
+
+
+def unmarked(codes: Codes) -> Marks:
+    """The MarksOf of a model that is told no languages."""
+    return NO_MARKS
 
 
 @dataclasses.dataclass(frozen=True)
 class Sentences:
-    """Sentence i is `ids[offsets[i] : offsets[i + 1]]`: its pieces and EOS."""
+    """Sentence i is `ids[offsets[i] : offsets[i + 1]]`: its pieces and EOS, and the marks of its languages."""
 
     ids: np.ndarray  # uint16 or int32 (tokens,)
     offsets: np.ndarray  # int64 (sentences + 1,)
@@ -82,13 +88,18 @@ class EncodedPairs:
     def target_tokens(self) -> int:
         return len(self.target.ids)
 
-    def identical(self) -> int:
-        """How many pairs have a target that is their source."""
+    def identical(self, languages: Languages = NO_LANGUAGES) -> int:
+        """How many pairs have a target that is their source, but for the pieces of these languages."""
         source, target, count = self.source, self.target, 0
-        lengths = source.lengths
-        pairs, place = np.flatnonzero(lengths == target.lengths), 0  # those that agree in all pieces before this place
+        first, opening = bool(languages.source_first), bool(languages.target_first)
+        sources, targets = source.offsets[:-1] + first, target.offsets[:-1] + opening  # where their text begins
+        lengths = source.lengths - first - bool(languages.source_last)
+        pairs, place = (
+            np.flatnonzero(lengths == target.lengths - opening),
+            0,
+        )  # which agree in what is before this place
         while len(pairs):
-            pairs = pairs[source.ids[source.offsets[pairs] + place] == target.ids[target.offsets[pairs] + place]]
+            pairs = pairs[source.ids[sources[pairs] + place] == target.ids[targets[pairs] + place]]
             place += 1
             is_over = lengths[pairs] == place
             count += int(np.count_nonzero(is_over))
@@ -110,12 +121,14 @@ class EncodedShards:
         return sum(map(len, self.shards))
 
 
-def encode_corpus(split: Split, tokenizer: "Tokenizer", row_lengths: RowLengths) -> EncodedPairs:
-    """Encode a split in memory. A pair is skipped if one of its sides, EOS included, is longer than a row.
+def encode_corpus(
+    split: Split, tokenizer: "Tokenizer", row_lengths: RowLengths, marks_of: MarksOf = unmarked
+) -> EncodedPairs:
+    """Encode a split in memory. A pair is skipped if one of its sides, with EOS and marks, is longer than a row.
 
     Raises CorpusError if no pair is left.
     """
-    chunks = list(encoded_chunks(split, tokenizer, row_lengths))
+    chunks = list(encoded_chunks(split, tokenizer, row_lengths, marks_of))
     skipped = sum((chunk.skipped for chunk in chunks), collections.Counter()) + split.skipped
     too_long = sum((chunk.too_long for chunk in chunks), collections.Counter())
     if not any(map(len, chunks)):
@@ -124,33 +137,39 @@ def encode_corpus(split: Split, tokenizer: "Tokenizer", row_lengths: RowLengths)
     return EncodedPairs(source, target, skipped, np.concatenate([chunk.keys for chunk in chunks]), too_long=too_long)
 
 
-def encoded_chunks(split: Split, tokenizer: "Tokenizer", row_lengths: RowLengths) -> Iterator[EncodedPairs]:
+def encoded_chunks(
+    split: Split, tokenizer: "Tokenizer", row_lengths: RowLengths, marks_of: MarksOf = unmarked
+) -> Iterator[EncodedPairs]:
     """Yield EncodedPairs of up to `CHUNK` pairs of the split, each with the count of its pairs that are too long.
 
     The pairs that the split itself skips are in `split.skipped` at the end. Chunks are encoded in threads, because
     SentencePiece releases the GIL; as many chunks are in memory as there are threads.
     """
-    pairs, pending = iter(split), collections.deque()
+    pairs, pending = split.with_codes(), collections.deque()
     with concurrent.futures.ThreadPoolExecutor(THREADS) as threads:
         while chunk := list(itertools.islice(pairs, CHUNK)):
-            pending.append(threads.submit(_encode, chunk, tokenizer, row_lengths))
+            pending.append(threads.submit(_encode, chunk, tokenizer, row_lengths, marks_of))
             if len(pending) > THREADS:
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
 
 
-def _encode(pairs: list[tuple[str, str]], tokenizer: "Tokenizer", row_lengths: RowLengths) -> EncodedPairs:
+def _encode(
+    pairs_with_codes: list[tuple[Pair, Codes]], tokenizer: "Tokenizer", row_lengths: RowLengths, marks_of: MarksOf
+) -> EncodedPairs:
     dtype = np.uint16 if tokenizer.vocab_size <= 2**16 else np.int32
+    pairs, codes = zip(*pairs_with_codes, strict=True)
     sources, targets = zip(*pairs, strict=True)
     ids = tokenizer.encode_batch(sources), tokenizer.encode_target_batch(targets)
-    encoded = zip(*ids, pair_keys(pairs).tolist(), strict=True)
+    encoded = zip(*ids, pair_keys(pairs).tolist(), map(marks_of, codes), strict=True)
     fitting, too_long = [], collections.Counter()
-    for source, target, key in encoded:
-        if len(source) < row_lengths.source and len(target) < row_lengths.target:
-            fitting.append((source + [EOS], target + [EOS], key))
+    for source_ids, target_ids, key, marks in encoded:
+        source, target = marks.around(source_ids), marks.before(target_ids)
+        if len(source) <= row_lengths.source and len(target) <= row_lengths.target:
+            fitting.append((source, target, key))
         else:
-            too_long[row_needed(len(source) + 1, len(target) + 1, row_lengths)] += 1
+            too_long[row_needed(len(source), len(target), row_lengths)] += 1
     sources, targets, keys = zip(*fitting, strict=True) if fitting else ((), (), ())
     return EncodedPairs(
         Sentences.of(sources, dtype),

@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import importlib
 import itertools
+import json
 import logging
 import math
 import pathlib
@@ -16,6 +17,8 @@ import numpy as np
 
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import write_atomically
+from keras_transformer.ground.notations import json_of
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages, MarkReader
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.runs.inference import TEXT
 from keras_transformer.runs.run_folder import RunFolder
@@ -30,7 +33,7 @@ from .batches import PackedBatches, ShardedBatches
 from .cache import CorpusCache
 from .cleaning import cleaning_settings, joined_examples, proposal_lines
 from .corpus import Corpus, Split, own_shards, skipped_sentence
-from .encoding import EncodedPairs, EncodedShards, Sentences, encode_corpus
+from .encoding import EncodedPairs, EncodedShards, MarksOf, Sentences, encode_corpus, unmarked
 from .epochs import Redraw
 from .mixing import Mixture
 from .placeholders import Placeholders
@@ -54,6 +57,7 @@ class PreparedData:
     train: EncodedShards
     validation: EncodedPairs
     batches: ShardedBatches
+    languages: Languages = NO_LANGUAGES  # how the model is told those of a pair
 
 
 def load_corpus(data: DataSection) -> Corpus:
@@ -94,7 +98,10 @@ def prepared(config: RunConfig, folder: RunFolder, workers: "Workers") -> tuple[
     check_not_empty(corpus.validation, corpus.test)
     tokenizer = share_tokenizer(config.effective_tokenizer, corpus, folder, workers)
     config = config.with_tokenizer(tokenizer.vocab_size, tokenizer.normalization)
-    return config, prepare_data(corpus, tokenizer, config.training, config.cache_path, workers.worker, config.data)
+    told = Languages.of(json_of(workers.text_of_chief(json.dumps(config.told.as_json()))))
+    return config, prepare_data(
+        corpus, tokenizer, config.training, config.cache_path, workers.worker, config.data, told
+    )
 
 
 def prepared_on_trial(config: RunConfig, folder: RunFolder, worker: Worker, replicas: int) -> PreparedData:
@@ -103,7 +110,7 @@ def prepared_on_trial(config: RunConfig, folder: RunFolder, worker: Worker, repl
     corpus = load_corpus(config.data)
     check_not_empty(corpus.validation, corpus.test)
     tokenizer = tokenizer_on_trial(config.effective_tokenizer, corpus, folder, worker)
-    return prepare_data(corpus, tokenizer, config.training, config.cache_path, worker, config.data)
+    return prepare_data(corpus, tokenizer, config.training, config.cache_path, worker, config.data, config.told)
 
 
 def check_not_empty(*splits: Split | None) -> None:
@@ -126,17 +133,22 @@ def prepare_data(
     cache_folder: pathlib.Path,
     worker: Worker = ONLY_WORKER,
     data: DataSection | None = None,
+    languages: Languages = NO_LANGUAGES,
 ) -> PreparedData:
     """Encode the training and validation text, pack the training pairs, and log what was found.
 
     If the corpus has several shards, a worker reads and packs only its own contiguous shards. If it has one, every
     worker reads every pair and builds only its own rows of each batch. data: has the shares of the pairs that get
-    placeholders; None: no pair does. Raises CorpusError or ConfigError.
+    placeholders; None: no pair does. languages: of the model, by whose pieces it is told those of each pair. Raises
+    CorpusError or ConfigError.
     """
-    cache, row_lengths = CorpusCache(cache_folder), training.row_lengths
+    cache, row_lengths, marks_of = CorpusCache(cache_folder), training.row_lengths, marks_by(languages, tokenizer)
     corpus = dataclasses.replace(corpus, validation=corpus.validation.in_memory())
-    validation = encode_corpus(corpus.validation, tokenizer, row_lengths)  # first: it may have no pair that fits
-    train = EncodedShards(encoded(split, tokenizer, row_lengths, cache) for split in own_shards(corpus.train, worker))
+    validation = encode_corpus(
+        corpus.validation, tokenizer, row_lengths, marks_of
+    )  # first: it may have no pair that fits
+    shards = own_shards(corpus.train, worker)
+    train = EncodedShards(encoded(split, tokenizer, row_lengths, cache, marks_of) for split in shards)
     for name, pairs in (("training", train), ("validation", validation)):
         log.info(
             "%s: %s pairs, %s source and %s target tokens; skipped: %s",
@@ -146,7 +158,7 @@ def prepare_data(
             f"{pairs.target_tokens:,}",
             skipped_sentence(pairs.skipped),
         )
-    redraw = redraw_of(training, tokenizer, corpus.symbols, data)
+    redraw = redraw_of(training, tokenizer, corpus.symbols, data, languages)
     batches = packed_batches(train, training, len(corpus.train.shards), worker, redraw)
     log.info(
         "packed rows of %d source and %d target positions: %.2f%% padding; %d rows per batch, %d steps per epoch, "
@@ -158,11 +170,23 @@ def prepare_data(
         batches.epochs(training.steps),
         training.steps,
     )
-    return PreparedData(corpus, tokenizer, train, validation, batches)
+    return PreparedData(corpus, tokenizer, train, validation, batches, languages)
+
+
+def marks_by(languages: Languages, tokenizer: Tokenizer) -> MarksOf:
+    """Return the marks of each pair of languages. Raises ConfigError if the tokenizer lacks a piece of a language."""
+    if not languages.are_told:
+        return unmarked
+    reader = MarkReader(languages, tokenizer)
+    return functools.cache(lambda codes: reader.of_pairs([codes])[0])
 
 
 def redraw_of(
-    training: TrainingConfig, tokenizer: Tokenizer, tags: Sequence[str], data: DataSection | None
+    training: TrainingConfig,
+    tokenizer: Tokenizer,
+    tags: Sequence[str],
+    data: DataSection | None,
+    languages: Languages = NO_LANGUAGES,
 ) -> Redraw | None:
     """What every epoch does to the pairs before they are packed; None for nothing.
 
@@ -171,7 +195,7 @@ def redraw_of(
     """
     steps: list[Redraw] = []
     if training.augment:
-        steps.append(Augmentation(tokenizer, training.augment, training.row_lengths, tags))
+        steps.append(Augmentation(tokenizer, training.augment, training.row_lengths, tags, languages))
     if data and data.placeholders:
         steps.append(Placeholders(tokenizer, data.placeholders, training.row_lengths))
     if training.bpe_dropout:
@@ -183,11 +207,13 @@ def redraw_of(
     return redraw if steps else None
 
 
-def encoded(split: Split, tokenizer: Tokenizer, row_lengths: RowLengths, cache: CorpusCache) -> EncodedPairs:
+def encoded(
+    split: Split, tokenizer: Tokenizer, row_lengths: RowLengths, cache: CorpusCache, marks_of: MarksOf = unmarked
+) -> EncodedPairs:
     """The EncodedPairs of a training Split from the cache. Those of a mixed one are joined in memory."""
     if not split.mixed:
-        return cache.encoded(split, tokenizer, row_lengths)
-    parts = [cache.encoded(part, tokenizer, row_lengths) for part, _ in split.mixed]
+        return cache.encoded(split, tokenizer, row_lengths, marks_of)
+    parts = [cache.encoded(part, tokenizer, row_lengths, marks_of) for part, _ in split.mixed]
     source, target = (Sentences.joined([getattr(part, side) for part in parts]) for side in ("source", "target"))
     skipped, too_long = (
         sum((getattr(part, counts) for part in parts), collections.Counter()) for counts in ("skipped", "too_long")

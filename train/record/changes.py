@@ -11,7 +11,7 @@ from keras_transformer.ground.errors import ConfigError, first_line_of
 from keras_transformer.ground.files import resolved, write_atomically
 from keras_transformer.ground.notations import json_of, toml_of
 from keras_transformer.model_config import BaseModelConfig
-from keras_transformer.pieces.language_marks import NO_LANGUAGES, SOURCE, TARGET
+from keras_transformer.pieces.language_marks import Codes, Languages
 from keras_transformer.runs.inference import TREES, Inference
 from keras_transformer.runs.kinds import load_model_config
 from keras_transformer.runs.run_folder import RunFolder
@@ -52,14 +52,13 @@ def inference_of(config: RunConfig, folder: RunFolder) -> Inference:
     imported models have. For other text, commands keep the defaults that their --help shows, but for a run that reads
     lines of digits.
     """
-    names, languages = set(RUN_OPTIONS) if config.data.outputs == TREES else set(), config.data.told_languages
+    names = set(RUN_OPTIONS) if config.data.outputs == TREES else set()
     if config.training.start_from and not names:
-        start = (folder if folder.has_begun() else RunFolder(config.training.start_from)).inference()
-        names, languages = set(start.search), start.languages if languages == NO_LANGUAGES else languages
+        names = set((folder if folder.has_begun() else RunFolder(config.training.start_from)).inference().search)
     search = config.translation.model_dump(include=names - {"keep_letterless"})
     if not config.translation.keep_letterless:
         search["keep_letterless"] = 0
-    return Inference(config.data.outputs, search, config.training.row_lengths.source, languages)
+    return Inference(config.data.outputs, search, config.training.row_lengths.source, config.languages)
 
 
 def with_found_micro_batches(folder: RunFolder, config: RunConfig, worker: Worker = ONLY_WORKER) -> RunConfig:
@@ -102,12 +101,9 @@ def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
             raise ConfigError(
                 f"training.start_from is {start.path}, which has no {file.name}: name the folder of a finished run."
             )
-    languages = start.inference().languages
-    if languages.needs(SOURCE) or languages.needs(TARGET):
-        raise ConfigError(
-            f"training.start_from is {start.path}, which is told languages by pieces at the ends of a sentence, and "
-            "training does not put them there: start from a model of one pair, or of tags."
-        )
+    if config.told.are_told:
+        for codes in config.data.all_codes():
+            check_codes(config.told, codes, start)
     recorded, asked = model_fields(start, config)
     if asked["model.kind"] == TransformerConfig.kind and asked[DEPTH] < recorded[DEPTH]:
         asked[DEPTH] = recorded[DEPTH]
@@ -117,6 +113,17 @@ def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
             f"training.start_from is {start.path}, which has another model: {differences}. Set the section [model] to "
             "the values of that run; only the decoder of a Transformer may have fewer layers."
         )
+
+
+def check_codes(languages: Languages, codes: Codes, start: RunFolder) -> None:
+    """Raises ConfigError if a model lacks the languages of a text that it is to be trained on, or must be told them."""
+    try:
+        languages.told(codes)
+    except ConfigError as error:
+        raise ConfigError(
+            f"training.start_from is {start.path}: {error} Set data.source_language and data.target_language, or "
+            "source_language and target_language of each entry of data.train, data.validation and data.test."
+        ) from None
 
 
 def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:

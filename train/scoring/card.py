@@ -3,10 +3,12 @@
 import abc
 import dataclasses
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from keras_transformer.inspection.bleu import Score
 from keras_transformer.inspection.samples import Sample, samples_of
+from keras_transformer.pieces.language_marks import Codes
 
 from .metric_command import ProgramScore
 from .significance import Comparison
@@ -32,10 +34,12 @@ class TimedTranslations(NamedTuple):
         return f"speed {self.rate:.1f} sentences/s: {self.seconds:.1f} s, preparation of the search included"
 
 
-def translate_timed(translator: "Translator", pairs: list[tuple[str, str]]) -> TimedTranslations:
-    """Translate the source of each (source, reference), and measure how long that takes."""
-    started = time.perf_counter()
-    translations = translator.translate([source for source, _ in pairs])
+def translate_timed(
+    translator: "Translator", pairs: list[tuple[str, str]], codes: Sequence[Codes] = ()
+) -> TimedTranslations:
+    """Translate the source of each (source, reference), and measure how long that takes. codes: their languages."""
+    started, languages = time.perf_counter(), translator.languages.of_lines(codes)
+    translations = translator.translate([source for source, _ in pairs], **languages)
     seconds = time.perf_counter() - started
     cut = sum(bool(translation.is_cut) for translation in translations)
     return TimedTranslations(samples_of(pairs, translations), seconds, cut)

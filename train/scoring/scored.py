@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from keras_transformer.inspection.bleu import Scores
 from keras_transformer.inspection.samples import Sample, translate_pairs
+from keras_transformer.pieces.language_marks import Codes
 from keras_transformer.pieces.tokenizer import Tokenizer
 
 from ..config.data import DataSection
@@ -48,6 +49,15 @@ class Scored(abc.ABC):
 
     name: str
     pairs: list[tuple[str, str]]
+
+    @property
+    def told(self) -> Sequence[Codes]:
+        """The languages of each pair, of a text that names them."""
+        return ()
+
+    def untold(self) -> Self:
+        """The same, without the languages of the pairs."""
+        return self
 
     @classmethod
     @abc.abstractmethod
@@ -104,5 +114,5 @@ def opponent_of(against: pathlib.Path, scored: Scored, load: Callable[[pathlib.P
     if not against.is_dir():
         return Opponent(str(against), scored.read(against))
     translator = load(against)
-    outputs = [sample.translation for sample in translate_pairs(translator, scored.pairs)]
+    outputs = [sample.translation for sample in translate_pairs(translator, scored.pairs, scored.told)]
     return Opponent(str(against), outputs, translator.tokenizer)

@@ -9,6 +9,7 @@ from typing import Any, Self
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.inspection.bleu import Scores, tokenised_bleu
 from keras_transformer.inspection.samples import Sample
+from keras_transformer.pieces.language_marks import Codes
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.runs.run_folder import RunFolder
 
@@ -38,7 +39,7 @@ class ScoredText(Scored):
 
     language: of the translations. training: returns the training text, called `training_name`, whose words are counted.
     is_tokenised: whether BLEU by length is of Moses-tokenised, lower-cased text. parts: the name of the part of the
-    text, such as "en to de", that each pair belongs to; none if nobody names parts.
+    text, such as "en to de", that each pair belongs to; none if nobody names parts. codes: the languages of each pair.
     """
 
     quality = "BLEU"
@@ -55,6 +56,14 @@ class ScoredText(Scored):
     is_tokenised: bool = False
     blank: frozenset[int] = frozenset()
     parts: Sequence[str] = ()
+    codes: Sequence[Codes] = ()
+
+    @property
+    def told(self) -> Sequence[Codes]:
+        return self.codes
+
+    def untold(self) -> Self:
+        return dataclasses.replace(self, codes=())
 
     @classmethod
     def of_run(
@@ -77,13 +86,22 @@ class ScoredText(Scored):
             is_tokenised=is_tokenised,
             blank=frozenset(split.blank),
             parts=parts_of(split),
+            codes=[] if files else codes_of(split),
         )
 
     @classmethod
     def of_split(cls, split: Split, config: DataSection, data: PreparedData) -> Self:
         own_text = data.corpus.train.shards[: len(data.train.shards)]  # of the chief, which has the first shards
         pairs, text = list(split), own_part(data) or WHOLE_TEXT
-        return cls(split.name, pairs, config.target_language, lambda: own_text, text, parts=parts_of(split))
+        return cls(
+            split.name,
+            pairs,
+            config.target_language,
+            lambda: own_text,
+            text,
+            parts=parts_of(split),
+            codes=codes_of(split),
+        )
 
     @classmethod
     def validation(cls, split: Split, count: int) -> Callable[[Scores, Sequence[Sample]], OutputScores]:
@@ -139,6 +157,16 @@ def data_of_run(run: pathlib.Path, has_files: bool) -> DataSection | None:
     return None
 
 
+def is_told(run: pathlib.Path) -> bool:
+    """Whether a run was trained on text that told its model the languages of each pair by pieces."""
+    folder = RunFolder(run)
+    return (
+        folder.config.exists()
+        and bool(load_recorded(folder.config).training.start_from)
+        and (folder.inference().languages.are_told)
+    )
+
+
 def pairs_with_text(split: Split) -> list[tuple[str, str]]:
     """Return the pairs of a split that have text on both sides; log how many others there are, and their numbers."""
     pairs = list(split)
@@ -153,6 +181,11 @@ def pairs_with_text(split: Split) -> list[tuple[str, str]]:
             more,
         )
     return pairs
+
+
+def codes_of(split: Split) -> list[Codes]:
+    """Return the languages of the pairs that have text on both sides."""
+    return [codes for _, codes in split.with_codes()]
 
 
 def parts_of(split: Split) -> list[str]:

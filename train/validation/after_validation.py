@@ -49,7 +49,8 @@ def inspections_of(
         if not transformer.model_config.memory_attentions:
             return inspected
         if pairs := short_pairs(validator.bleu.pairs, tokenizer, training.picture_sentences):
-            inspected.append(AttentionPictures(transformer, tokenizer, pairs, metrics))
+            codes = [validator.bleu.codes[validator.bleu.pairs.index(pair)] for pair in pairs]
+            inspected.append(AttentionPictures(transformer, tokenizer, pairs, metrics, validator.languages, codes))
         elif training.picture_sentences:
             log.info("no pictures of attention: no validated sentence pair has at most %d pieces per side", SHORT)
         return inspected

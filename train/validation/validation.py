@@ -65,14 +65,16 @@ class Validator:
         xla: bool,
         most_positions: float = math.inf,
     ):
-        self.pairs, self.most_positions = data.validation, most_positions
+        self.pairs, self.most_positions, self.languages = data.validation, most_positions, data.languages
         self.sums_of_rows = row_sums(transformer, xla)
         split, count = data.corpus.validation, translation.validation_sentences
-        texts = spread(list(split), count)
+        texts, codes = zip(*spread(list(split.with_codes()), count), strict=True)
         self.output_scores = SCORED[data.corpus.outputs].validation(split, count)
         options = translation.search_options(translation.validation_beam_size)
         language = data.corpus.target_language
-        self.bleu = BleuScore(transformer, data.tokenizer, texts, options, translation.batch_size, language)
+        self.bleu = BleuScore(
+            transformer, data.tokenizer, texts, options, translation.batch_size, language, data.languages, codes
+        )
         self.loss_basis = digest(
             *map(ids_of, (self.pairs.source, self.pairs.target)), transformer.model_config.label_smoothing
         )

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import OWN_PIECE
-from keras_transformer.pieces.language_marks import TARGET, Languages
+from keras_transformer.pieces.language_marks import TARGET, Codes, Languages
 from keras_transformer.pieces.languages import CODE
 
 from ..data import DataSection
@@ -45,6 +46,16 @@ class FilesEntry(Section):
         if self.target_language and not self.tag:
             self.__dict__["tag"] = f"<2{self.target_language}>"
         return self
+
+    def told_by(self, languages: Languages) -> "FilesEntry":
+        """The same entry without the tag that its language has by itself, if a model knows that by another piece."""
+        if not self.target_language or self.tag != f"<2{self.target_language}>":
+            return self
+        try:
+            code = languages.code_of(TARGET, self.target_language)
+        except ConfigError:
+            return self
+        return self if languages.target.get(code, "") in ("", self.tag) else self.model_copy(update={"tag": ""})
 
     @property
     def description(self) -> str:
@@ -160,13 +171,29 @@ class FilesData(DataSection):
         """All tags, each once, in the order of the entries."""
         return tuple(dict.fromkeys(entry.tag for entry in self.all_entries() if entry.tag))
 
+    def codes_of(self, entry: FilesEntry) -> Codes:
+        """The languages of an entry: its own, or those of the section, but for a target that its tag tells."""
+        source, target = self.codes
+        return entry.source_language or source, entry.target_language or ("" if entry.tag else target)
+
+    def all_codes(self) -> list[Codes]:
+        return [self.codes_of(entry) for entry in self.all_entries()]
+
+    def told_by(self, languages: Languages) -> "FilesData":
+        def told(entry: Entry) -> Entry:
+            return entry.told_by(languages) if isinstance(entry, FilesEntry) else entry
+
+        splits = {name: list(map(told, getattr(self, name))) for name in ("train", "validation", "test")}
+        return self.model_copy(update=splits)
+
     @property
     def told_languages(self) -> Languages:
         """By the entries, if they have languages: each target language has a tag."""
-        tags = {entry.target_language: entry.tag for entry in self.entries("train") if entry.target_language}
+        entries = [entry for entry in self.entries("train") if entry.target_language and entry.tag]
+        tags = {entry.target_language: entry.tag for entry in entries if entry.target_language}
         if not tags:
             return super().told_languages
-        sources = {entry.source_language: "" for entry in self.entries("train") if entry.source_language}
+        sources = {entry.source_language: "" for entry in entries if entry.source_language}
         return Languages(sources, tags, source_first=TARGET)
 
     @pydantic.model_validator(mode="after")

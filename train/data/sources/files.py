@@ -25,9 +25,9 @@ def read_corpus(data: FilesData) -> Corpus:
             "(unpack a .gz first)."
         )
     entries = data.entries("train")
-    shards = [_train_split(entries[shard :: data.shards], data.train_pairs) for shard in range(data.shards)]
-    validation = _split("validation", data.entries("validation"))
-    test = _split("test", data.entries("test")) if data.test else None
+    shards = [_train_split(data, entries[shard :: data.shards]) for shard in range(data.shards)]
+    validation = _split(data, "validation", data.entries("validation"))
+    test = _split(data, "test", data.entries("test")) if data.test else None
     for split in (shards[0] if data.shards == 1 else None, validation, test):
         if split is not None:
             split.fingerprint()
@@ -38,21 +38,22 @@ def read_corpus(data: FilesData) -> Corpus:
 def read_test_split(data: FilesData) -> Split:
     """The test Split, or the validation Split if there is no test set. Needs none of the other files."""
     name = "test" if data.test else "validation"
-    split = _split(name, data.entries(name))
+    split = _split(data, name, data.entries(name))
     split.fingerprint()
     return split
 
 
-def _train_split(entries: list[FilesEntry], most_pairs: int | None) -> Split:
+def _train_split(data: FilesData, entries: list[FilesEntry]) -> Split:
     """The Split of training entries, which is mixed from Splits of its entries if any of them has a weight."""
     mixed: Iterable[tuple[Split, float]] = ()
     if any(entry.weight is not None for entry in entries):
-        parts = [_split("train", [entry], of=f" of {entry.names}") for entry in entries]
+        parts = [_split(data, "train", [entry], of=f" of {entry.names}") for entry in entries]
         mixed = zip(parts, [1.0 if entry.weight is None else entry.weight for entry in entries], strict=True)
-    return _split("train", entries, most_pairs, mixed)
+    return _split(data, "train", entries, data.train_pairs, mixed)
 
 
 def _split(
+    data: FilesData,
     name: str,
     entries: list[FilesEntry],
     most_pairs: int | None = None,
@@ -61,6 +62,7 @@ def _split(
 ) -> Split:
     """The Split of these entries, or of their first `most_pairs` pairs. of: what follows its key in messages."""
     paths, tags = [_paths(name, entry.files) for entry in entries], [entry.tag for entry in entries]
+    told = map(data.codes_of, entries)
 
     def read() -> Iterator[Pair]:
         texts = (tagged(_read(name, entries, files), tag) for files, tag in zip(paths, tags, strict=True))
@@ -70,11 +72,13 @@ def _split(
         files = {"source": "files", "files": [[file_stamp(path, name) for path in entry] for entry in paths]}
         return files | ({"tags": tags} if any(tags) else {}) | ({"pairs": most_pairs} if most_pairs else {})
 
-    def parts() -> Iterator[str]:
-        for files, entry in zip(paths, entries, strict=True):
-            yield from itertools.repeat(entry.part, sum(1 for _ in _read(name, entries, files)))
+    def counts() -> Iterator[int]:
+        return (sum(1 for _ in _read(name, entries, files)) for files in paths)
 
-    return Split(f"data.{name}{of}", read, fingerprint, mixed=mixed, parts=parts)
+    def parts() -> Iterator[str]:
+        return itertools.chain.from_iterable(map(itertools.repeat, (entry.part for entry in entries), counts()))
+
+    return Split(f"data.{name}{of}", read, fingerprint, mixed=mixed, parts=parts, told=told, counts=counts)
 
 
 def tagged(pairs: Iterable[Pair], tag: str) -> Iterator[Pair]:

@@ -79,7 +79,7 @@ def _split(name: str, numbers: list[int], data: NumbersData) -> Split:
         digest = hashlib.sha256(repr(numbers).encode()).hexdigest()
         return {"source": "numbers", "numbers": digest, "languages": languages, "num2words": version("num2words")}
 
-    return Split(f"data.{name}_pairs", lambda: iter(pairs()), fingerprint)
+    return Split(f"data.{name}_pairs", lambda: iter(pairs()), fingerprint, told=[data.codes])
 
 
 def spell(number: int, language: str) -> str:

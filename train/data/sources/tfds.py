@@ -1,5 +1,6 @@
 """Sentence pairs from TensorFlow Datasets: a translation set by its name, or a folder in TranslateFolder's layout."""
 
+import functools
 import pathlib
 from collections.abc import Iterator
 from types import ModuleType
@@ -98,7 +99,8 @@ def _split(builder, data: TfdsData, name: str, part) -> Split:
             f"data.{name}_split is {getattr(data, f'{name}_split')!r}, which {data.name!r} does not have: it has the "
             f"splits {', '.join(builder.info.splits)}. {first_line_of(error)}"
         ) from None
-    return Split(f"data.{name}_split", lambda: _pairs(examples, data), lambda: _fingerprint(builder, data, part))
+    fingerprint = functools.partial(_fingerprint, builder, data, part)
+    return Split(f"data.{name}_split", lambda: _pairs(examples, data), fingerprint, told=[data.codes])
 
 
 def _fingerprint(builder, data: TfdsData, part) -> dict:
