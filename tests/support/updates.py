@@ -34,6 +34,21 @@ def validation(**scores):
     return Validation(1.5, 1.0, 0.25, scores, [Sample("a", "b", "c")])
 
 
+class CheckOf:
+    """Stands for the DivergenceCheck of a Run."""
+
+    def __init__(self, run):
+        self.run = run
+
+    def __call__(self, progress, logs):
+        self.run.done.append(("check", progress.step))
+        if self.run.is_diverged:
+            raise DivergenceError("Step", "advice")
+
+    def after_update(self, progress, loss):
+        self.run.done.append(("check weights", progress.step))
+
+
 class Run:
     """An AfterEachUpdate whose collaborators note what is done, in `done`: (what, step, ...)."""
 
@@ -44,21 +59,17 @@ class Run:
         self.model = types.SimpleNamespace(
             stop_training=False, wants_to_stop=False, optimizer=None, weights=[], seconds_waiting=0.25, inspected=None
         )
+        self.model.loss_after_update = lambda: LOGS["loss"]
         self.callback = AfterEachUpdate(
             TrainingConfig(**TRAINING | training),
             self.progress,
-            self.check,
+            CheckOf(self),
             self.request,
             Records(self, self, self.validate, [self]) if is_chief else None,
             Workers(None),
         )
         self.callback.set_model(self.model)
         self.callback.on_train_begin()
-
-    def check(self, progress, logs):
-        self.done.append(("check", progress.step))
-        if self.is_diverged:
-            raise DivergenceError("Step", "advice")
 
     def write(self, step, values):
         self.done.append(("write", step))

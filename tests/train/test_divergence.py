@@ -220,6 +220,49 @@ def test_after_a_rewind_the_run_equals_one_without_that_batch_bit_for_bit(tmp_pa
     assert_same_averages(Checkpoints(tmp_path / "checkpoints"), Checkpoints(calm_folder / "checkpoints"))
 
 
+# an update that leaves weights that are finite and have exploded
+
+
+@functools.cache
+def exploding():
+    """A TrainingModel whose update multiplies the weights by 50 after a batch of nothing but POISON."""
+    model = training_model(dropout=0.2)
+
+    def step_of_replica(batch, stop_requests):
+        step = TrainingModel.step_of_replica(model, batch, stop_requests)
+        for weight in model.trainable_variables:
+            weight.assign(tf.where(tf.reduce_all(batch["labels"] == POISON), 50.0 * weight, weight))
+        return step
+
+    model.step_of_replica = step_of_replica
+    return Reusable(model)
+
+
+def explode(folder, bad, on_divergence="rewind", **changes):
+    """`fit` in `folder` of a model that explodes after the update of the batch `bad`, once it has learned."""
+    model, batches = exploding().from_the_start(), Poisoned(lambda number: number == bad)
+    progress = fit_in(folder, model, batches, on_divergence=on_divergence, **RUN | changes)
+    return weights_of(model), progress
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("due", ["checkpoint_every", "validate_every"])
+def test_weights_that_exploded_are_in_no_checkpoint_and_not_validated(tmp_path, due):
+    """The update after a checkpoint is due leaves them, of whose loss no later step has told yet."""
+    settings = {"checkpoint_every": STEPS, "validate_every": STEPS, "keep_best": True} | {due: LATER + 1}
+    with pytest.raises(DivergenceError, match=rf"Step {LATER + 1}, on batch {LATER} .* left weights with a loss of "):
+        explode(tmp_path, LATER, "stop", **settings)
+    assert checkpoint_names(tmp_path) == [] and not any("validation/loss" in line for line in metrics_of(tmp_path))
+
+
+@pytest.mark.slow
+def test_a_run_whose_weights_explode_goes_back_to_those_before_and_leaves_out_the_batch_that_did_it(tmp_path):
+    weights, progress = explode(tmp_path, LATER, checkpoint_every=LATER + 1)
+    assert progress.skipped == [LATER] and progress.step == STEPS
+    expected, _ = train(tmp_path / "calm", Without(LATER), "stop", checkpoint_every=LATER + 1)
+    assert_same_weights(weights, expected)
+
+
 # a validation that meets it first
 
 

@@ -242,6 +242,26 @@ def test_two_micro_batches_drop_different_elements_of_equal_rows():
     assert_masks_differ(*nll_of_same_rows(training_model(dropout=0.5, micro_batches=2)))
 
 
+def losses_after_an_update(model):
+    """The loss after the first step, and that which the next step logs for the same rows."""
+    train(model, 0, 1, SameRows())
+    before = weights_of(model)
+    loss = model.loss_after_update()
+    assert_same_bits(weights_of(model), before)
+    return loss, train(model, 1, 2, SameRows())[0]["loss"]
+
+
+@pytest.mark.parametrize("settings", [{}, {"dropout": 0.5}, {"xla": True}, {"precision": "mixed_float16"}])
+def test_the_loss_after_an_update_is_that_which_the_next_step_has_on_the_same_rows(settings):
+    loss, of_next_step = losses_after_an_update(training_model(**settings))
+    assert loss == pytest.approx(of_next_step, rel=1e-6)
+
+
+def test_in_micro_batches_the_loss_after_an_update_is_that_of_the_first_one():
+    whole, parts = (losses_after_an_update(training_model(micro_batches=count)) for count in (1, 2))
+    assert parts == pytest.approx(whole, rel=1e-5)  # both halves have the same rows
+
+
 def test_the_logs_have_the_request_to_stop_of_this_worker():
     model = reusable().from_the_start()
     assert [step["stop_requests"] for step in train(model, 0, 2)] == [0, 0]
@@ -257,6 +277,7 @@ def train_on_two_replicas(path):
     with choose_strategy().scope():
         half, dropping = training_model(precision="mixed_float16"), training_model(dropout=0.5)
     found = {"half_logs": train(half, 0, 2), "same_rows": nll_of_same_rows(dropping)}
+    found["losses_after"] = losses_after_an_update(dropping)
     half.optimizer.dynamic_scale.assign(2.0**40)
     before = weights_of(half)
     train(half, 2, 3)
@@ -298,3 +319,8 @@ def test_an_inspected_step_of_two_replicas_is_the_same_update_and_has_the_gradie
 
 def test_two_replicas_drop_different_elements_of_equal_rows(replicated):
     assert_masks_differ(*replicated["same_rows"])
+
+
+def test_two_replicas_have_one_loss_after_an_update(replicated):
+    loss, of_next_step = replicated["losses_after"]
+    assert loss == pytest.approx(of_next_step, rel=1e-6)

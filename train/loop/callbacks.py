@@ -73,31 +73,33 @@ class AfterEachUpdate(keras.callbacks.Callback):
         self.write_inspection()
         self.log_progress(logs)
         self.model.stop_training = self.stop_request.ends_training(logs["stop_requests"])
-        if self.is_due(self.training.validate_every):
+        is_validated, is_due = self.is_due(self.training.validate_every), self.is_due(self.training.checkpoint_every)
+        if is_validated or is_due or self.model.stop_training:
+            self.check_weights()
+        if is_validated:
             try:
                 with self.stopwatch.timing("validation"):
                     self.validate()
             except DivergenceError:
                 raise  # nobody shall go on from these weights
             except Exception:  # the steps since the last checkpoint shall not be lost with a validation
-                self.check_weights()
-                self.save(is_interim=not self.is_due(self.training.checkpoint_every))
+                self.save(is_interim=not is_due)
                 raise
+            is_due = is_due or has_stopped_early(self.progress, self.training)
             self.model.stop_training = self.model.stop_training or has_stopped_early(self.progress, self.training)
-        is_due = self.is_due(self.training.checkpoint_every) or has_stopped_early(self.progress, self.training)
         if is_due or self.model.stop_training:
-            self.check_weights()
             self.save(is_interim=not is_due)
 
     def check_weights(self) -> None:
-        """Raise DivergenceError, on every worker, if the update left weights that are not finite.
+        """Raise DivergenceError, on every worker, if the update left weights that are not finite or have exploded.
 
         The loss of the next step would tell it, after the checkpoint, and its batch would be taken for the cause.
         """
         for weight in self.model.weights:
             is_number = keras.backend.is_float_dtype(weight.dtype)
             if is_number and not bool(keras.ops.all(keras.ops.isfinite(weight))):
-                raise self.check_divergence.of_weights(self.progress, weight.path)
+                raise self.check_divergence.of_weights(self.progress, f"weights that are not finite: {weight.path}")
+        self.check_divergence.after_update(self.progress, self.model.loss_after_update())
 
     def on_train_begin(self, logs: dict | None = None) -> None:
         self.stopwatch, self.process = Stopwatch(), psutil.Process()

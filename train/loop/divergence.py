@@ -67,6 +67,15 @@ class DivergenceCheck:
             )
         progress.has_learned = progress.has_learned or loss < math.log(self.vocab_size)
 
+    def after_update(self, progress: Progress, loss: float) -> None:
+        """Check the loss that the weights have after the update that `progress` counts last."""
+        if not math.isfinite(loss) or has_exploded(loss, self.vocab_size, progress.has_learned):
+            raise self.of_weights(
+                progress,
+                f"weights with a loss of {loss:.4g} on the same rows, while guessing costs "
+                f"{math.log(self.vocab_size):.4g}",
+            )
+
     def of_validation(self, progress: Progress, finding: str) -> DivergenceError:
         """Return the error for the weights after an update, with which validation finds something that is not finite.
 
@@ -75,10 +84,10 @@ class DivergenceCheck:
         progress.step -= 1
         return self._error(progress, f"left weights with which validation fails: {finding}")
 
-    def of_weights(self, progress: Progress, path: str) -> DivergenceError:
-        """Return the error for an update that left weights that are not finite; it counts no longer."""
+    def of_weights(self, progress: Progress, finding: str) -> DivergenceError:
+        """Return the error for an update that left weights from which nobody shall go on; it counts no longer."""
         progress.step -= 1
-        return self._error(progress, f"left weights that are not finite: {path}.")
+        return self._error(progress, f"left {finding}.")
 
     def _error(self, progress: Progress, finding: str) -> DivergenceError:
         return DivergenceError(

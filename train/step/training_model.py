@@ -67,6 +67,7 @@ class TrainingModel(keras.Model):
         self.inspects = False  # True makes later steps keep their Inspected
         self.inspected: Inspected | None = None  # of the last step
         self.seconds_waiting = 0.0  # for the batch of the last step
+        self.last_batch = None  # what the last step trained on
 
     def make_train_function(self, force: bool = False) -> Callable:
         """Return the function that `fit` calls with its iterator for every step; it returns the logs of the step."""
@@ -75,6 +76,7 @@ class TrainingModel(keras.Model):
             # on several replicas the optimizer merges them, which XLA cannot compile
             self.compiled_update = self.update if self.replicas > 1 else tf.function(self.update, jit_compile=self.xla)
             self.step_of_all_replicas = tf.function(self.step_of_replicas)
+            self.loss_of_all_replicas = tf.function(self.loss_of_replicas)
             self.train_function = self.train_on_next_batch
         return self.train_function
 
@@ -83,7 +85,7 @@ class TrainingModel(keras.Model):
         scale, before = self.before_update() if self.inspects else (None, None)
         self.inspected = None  # its memory can be taken now
         stop_requests = tf.constant(float(self.wants_to_stop))
-        logs, gradients, self.seconds_waiting = self.step_of_all_replicas(iterator, stop_requests)
+        logs, gradients, self.seconds_waiting, self.last_batch = self.step_of_all_replicas(iterator, stop_requests)
         if self.inspects:
             self.inspected = Inspected([gradient / (logs["tokens"] * scale) for gradient in gradients], before)
         return logs
@@ -95,14 +97,33 @@ class TrainingModel(keras.Model):
     def step_of_replicas(self, iterator, stop_requests) -> tuple:
         """Run one step on every replica, each on its own rows of the next batch.
 
-        Returns the logs (a dict of scalars), the gradients of the summed loss, and the seconds spent waiting for the
-        batch. Every step returns gradients, since a second graph for inspected steps would take seconds to prepare.
+        Returns the logs (a dict of scalars), the gradients of the summed loss, the seconds spent waiting for the
+        batch, and the batch. Every step returns gradients, since a second graph for inspected steps would take seconds
+        to prepare.
         """
         strategy = self.distribute_strategy
         batch, seconds_waiting = timed_next(iterator)
         per_replica = strategy.run(self.step_of_replica, args=(batch, stop_requests))
         first = tf.nest.map_structure(lambda value: strategy.experimental_local_results(value)[0], per_replica)
-        return *first, seconds_waiting
+        return *first, seconds_waiting, batch
+
+    def loss_after_update(self) -> float:
+        """Return the loss per token that the weights have now, on the first micro-batch of the last step's rows.
+
+        It costs one micro-batch, and compiles nothing: what trains is what computes it, with dropout.
+        """
+        return float(self.loss_of_all_replicas(self.last_batch))
+
+    def loss_of_replicas(self, batch):
+        """Return the loss per token, a scalar, that all replicas together have on their first micro-batches."""
+        per_replica = self.distribute_strategy.run(self.sums_of_first_micro_batch, args=(batch,))
+        loss, tokens = (self.distribute_strategy.reduce(tf.distribute.ReduceOp.SUM, sums, None) for sums in per_replica)
+        return loss / tokens
+
+    def sums_of_first_micro_batch(self, batch: dict) -> tuple:
+        step = tf.convert_to_tensor(self.optimizer.iterations)
+        sums, _ = self.compiled_sums_and_gradients(self.split(batch)[0], step, tf.constant(0))
+        return sums.loss, sums.tokens
 
     def step_of_replica(self, batch: dict, stop_requests) -> tuple[dict, list]:
         """Sum loss and gradients over the micro-batches of this replica, then over all replicas, and update."""
