@@ -93,9 +93,11 @@ def test_memory_of_the_weights_is_that_of_all_that_training_keeps_of_them(traini
     assert more == 4 * (arrays - 4) * parameter_count(CONFIG)
 
 
-def test_memory_is_said_with_what_is_free_if_the_system_tells():
-    assert list(preflight.memory_lines(2**31, None)) == ["memory of one device: about 2.0 GiB"]
-    assert list(preflight.memory_lines(2**31, 2**32)) == ["memory of one device: about 2.0 GiB; free: 4.0 GiB"]
+def test_memory_is_said_with_what_the_process_holds_and_what_is_free_if_the_system_tells():
+    assert list(preflight.memory_lines(2**31, None, 2**30)) == ["memory of one device: about 2.0 GiB"]
+    assert list(preflight.memory_lines(2**31, 2**32, 2**30)) == [
+        "memory of one device: about 2.0 GiB beside the 1.0 GiB of this process; free: 4.0 GiB"
+    ]
 
 
 HALVES = "training.xla = false"

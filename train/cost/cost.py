@@ -89,12 +89,10 @@ def memory_bytes(
 def training_memory(
     training: TrainingConfig, config: BaseModelConfig, rows: int, lengths: RowLengths, on_gpu: bool = False
 ) -> int:
-    """Memory that the process of a training takes with `rows` rows at once: its arrays, and code and buffers.
+    """Memory that a process takes with `rows` rows at once, beside what it holds before the model is built.
 
-    It is 0.86 to 1.00 of the peak of resident memory on a CPU, 0.8 to 2.6 GiB, for 3 + 3 layers of 256 and 512, rows of
-    64 and 128 positions, 300 to 16,000 pieces, in float32 and mixed_bfloat16, with XLA and without, while steps are
-    taken. The searches of validation, pictures and the report are left out: 1.3 GiB more for the preset tiny, which is
-    then 2.4 times its estimate.
+    These are arrays, compiled code and buffers: 0.8 to 1.1 times what resident memory grows by on a CPU until a few
+    steps are taken, see docs/training.md. The searches of validation, pictures and the report are left out.
     """
     arrays = memory_bytes(config, rows, lengths, arrays_per_weight(training), number_sizes(training, on_gpu))
     return arrays + OF_PROCESS[training.xla]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
+import psutil
 
 from keras_transformer.ground.durations import duration
 from keras_transformer.ground.machine import gigabytes, has_bfloat16_products
@@ -42,7 +43,7 @@ def report_preflight(training: TrainingConfig, data: PreparedData, transformer_c
         *length_lines(data),
         *row_lines(data),
         *cost_lines(training, data, transformer_config, replicas),
-        *memory_lines(needed, free),
+        *memory_lines(needed, free, psutil.Process().memory_info().rss),
         *precision_lines(training),
         *warmup_lines(training),
     ):
@@ -137,9 +138,10 @@ def cost_lines(
     )
 
 
-def memory_lines(needed: int, free: int | None) -> Iterator[str]:
-    """The estimate of a device's memory, and what is free, if that is known."""
-    yield f"memory of one device: about {gigabytes(needed)}" + ("" if free is None else f"; free: {gigabytes(free)}")
+def memory_lines(needed: int, free: int | None, held: int) -> Iterator[str]:
+    """The estimate of what training takes of a device; on a CPU what this process holds already, and what is free."""
+    beside = "" if free is None else f" beside the {gigabytes(held)} of this process; free: {gigabytes(free)}"
+    yield f"memory of one device: about {gigabytes(needed)}{beside}"
 
 
 def memory_warnings(training: TrainingConfig, rows: int, needed: int, free: int | None) -> Iterator[str]:
