@@ -6,6 +6,7 @@ with, would write the file anew.
 
 import codecs
 import collections
+import functools
 import html
 import itertools
 import logging
@@ -20,10 +21,9 @@ from keras_transformer.text.formats.encodings import declared_text
 from keras_transformer.text.formats.parts import Field, Notation, Part, located, report, unescaped
 from keras_transformer.text.formats.xliff_sizes import (
     CODES,
-    MEASURES,
     OF_FIRST,
-    Limit,
     Room,
+    is_limit,
     limits_of_first,
     limits_of_second,
 )
@@ -34,6 +34,7 @@ log = logging.getLogger("keras_transformer")
 BETWEEN = "ignorable"  # what stands between segments of XLIFF 2
 UNITS = "trans-unit", "segment", BETWEEN  # of XLIFF 1.2 and 2
 WHOLES = "unit", "trans-unit"  # of XLIFF 2 and 1.2
+ROOMS = ("file", "group", "unit"), ("trans-unit",)  # of XLIFF 2 and 1.2: what has room for all that is in it
 PROTECTED, TRANSLATED = ("protected", "x-its-translate-no"), ("x-its-translate-yes",)  # values of mtype
 WHITE_SPACE = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t\r\n]*")
 XML = Notation(re.compile(r"&[^;]*;"), unescaped, lambda text: html.escape(text, quote=False))
@@ -63,7 +64,7 @@ class Unit(NamedTuple):
     """A unit. translates: whether it may be translated; state: of its target; elements: source, seg-source, target.
 
     owner: the number of the event that begins what tells its languages: <file> in XLIFF 1.2, <xliff> in 2. whole: of
-    the one that begins it, in XLIFF 2 with all its segments; limits: of the whole; is_between: it is no text.
+    the one that begins it, in XLIFF 2 with all its segments; is_between: it is no text.
     """
 
     translates: bool
@@ -71,7 +72,6 @@ class Unit(NamedTuple):
     elements: dict[str, Element]
     owner: int
     whole: int
-    limits: tuple[Limit, ...]
     is_between: bool
 
 
@@ -104,26 +104,23 @@ def xliff_parts(
         raise InputError(f"{name} is XML, but no XLIFF: its first element is <{root.name}>.")
     is_first_version = root.attributes.get("version", "").startswith("1")
     edits, owners, left = [], set(), collections.Counter[str]()
-    rooms: dict[int, Room] = {}
-    unmeasured: set[tuple[int, str]] = set()  # units, and what their size is in
+    rooms = rooms_of(document.events, name, is_first_version)
     for unit in units_of(document.events, is_first_version):
         reason = document.why_left(unit)
-        if unit.limits and unit.whole not in rooms:
-            rooms[unit.whole] = Room(name, document.id_of(unit), unit.limits)
         room = rooms.get(unit.whole)
         if not reason:
             edit = document.edit(unit, is_first_version)
             parts = located(edit.parts, f"{name}, unit {document.id_of(unit)}")
             if room:
-                room.edits += 1
-                parts = room.measured(parts)
+                parts = room.translated(parts)
             edits.append(edit._replace(parts=parts))
             owners.add(unit.owner)
-            unmeasured |= {(unit.whole, limit.measure) for limit in unit.limits if limit.measure not in MEASURES}
         elif room:
             room.add(document.present(unit))
         if reason and not unit.is_between:
             left[reason] += 1
+    for room in rooms.values():
+        room.come()
     count = len(edits)
     for owner in owners:
         edits += document.edits_of_language(owner, is_first_version, target_language, name)
@@ -134,9 +131,11 @@ def xliff_parts(
         reached = edit.last
     yield document.raw(reached, len(document.events))
     report(name, ("unit", "units"), count, left)
-    for measure, number in collections.Counter(measure for _, measure in unmeasured).items():
-        units = f"{number:,} unit{'s' * (number != 1)} with a size in {measure}"
-        log.warning("%s: %s, which is not checked", name, units)
+    translated = [room for room in rooms.values() if room.is_translated]
+    unmeasured = collections.Counter((room.kind, measure) for room in translated for measure in room.unmeasured())
+    for (kind, measure), number in unmeasured.items():
+        rooms_of_kind = f"{number:,} {kind}{'s' * (number != 1)}"
+        log.warning("%s: %s with a size in %s, which is not checked", name, rooms_of_kind, measure)
 
 
 class Document:
@@ -369,38 +368,63 @@ def events_of(content: bytes, name: str) -> list[Event]:
 def units_of(events: Sequence[Event], is_first_version: bool) -> Iterator[Unit]:
     """Yield the units of a file, and what stands between the segments of XLIFF 2."""
     stack: list[tuple[Event, int, bool]] = []  # an element, its number, and whether it may be translated
-    sizes: list[dict[str, str]] = [{}]  # of units in each element of XLIFF 1.2
     elements: dict[str, Element] = {}
-    profiles: dict[str, str] = {}
     owner, whole, state = 0, 0, ""
-    limits: tuple[Limit, ...] = ()
     for number, event in enumerate(events):
         if event.kind == "start":
             stack.append((event, number, translates(event, not stack or stack[-1][2])))
-            sizes.append({**sizes[-1], **{key: event.attributes[key] for key in OF_FIRST if key in event.attributes}})
             if event.name == ("file" if is_first_version else "xliff"):
                 owner = number
-            if event.name == "profiles":
-                profiles = event.attributes
-            elif event.name == "file":
-                profiles = {}
             if event.name == WHOLES[is_first_version]:
                 whole = number
-                limits = tuple(
-                    limits_of_first(sizes[-1]) if is_first_version else limits_of_second(event.attributes, profiles)
-                )
             if event.name in UNITS:
                 elements, state = {}, event.attributes.get("state", "")
             if event.name == "target" and len(stack) > 1 and stack[-2][0].name in UNITS:
                 state = event.attributes.get("state", state)
         elif event.kind == "end":
             element, first, may = stack.pop()
-            sizes.pop()
             is_between = element.name == BETWEEN
             if element.name in UNITS:
-                yield Unit(may and not is_between, state, elements, owner, whole, limits, is_between)
+                yield Unit(may and not is_between, state, elements, owner, whole, is_between)
             elif stack and stack[-1][0].name in UNITS and element.name in ("source", "seg-source", "target"):
                 elements[element.name] = Element(first, number)
+
+
+def rooms_of(events: Sequence[Event], name: str, is_first_version: bool) -> dict[int, Room]:
+    """Return the rooms of units, and in XLIFF 2 of groups and files, by the events that begin them.
+
+    There are none in a file that limits nothing.
+    """
+    rooms: dict[int, Room] = {}
+    if not any(is_limit(attribute) for event in events for attribute in event.attributes):
+        return rooms
+    sizes: list[dict[str, str]] = [{}]  # of units in each element of XLIFF 1.2
+    inside: list[Room | None] = [None]
+    profiles: dict[str, str] = {}
+    for number, event in enumerate(events):
+        if event.kind == "start":
+            sizes.append({**sizes[-1], **{key: event.attributes[key] for key in OF_FIRST if key in event.attributes}})
+            room = inside[-1]
+            if event.name == "file":
+                profiles = {}
+            elif event.name == "profiles":
+                profiles.update(event.attributes)  # those of the file, which its rooms have
+            if event.name in ROOMS[is_first_version]:
+                if is_first_version:
+                    limits = functools.partial(limits_of_first, sizes[-1])
+                else:
+                    limits = functools.partial(limits_of_second, event.attributes, profiles)
+                kind = event.name.removeprefix("trans-")
+                room = Room(f"{name}, {kind} {event.attributes.get('id', '?')}", kind, limits, room)
+                rooms[number] = room
+            elif event.name == "mrk" and room and any(map(is_limit, event.attributes)):
+                limits = functools.partial(limits_of_second, event.attributes, profiles)
+                room.marks[event.attributes.get("id", "")] = limits
+            inside.append(room)
+        elif event.kind == "end":
+            sizes.pop()
+            inside.pop()
+    return rooms
 
 
 def translated_behind(events: Sequence[Event]) -> list[bool]:
