@@ -16,7 +16,7 @@ from train.data.corpus import CorpusError
 from train.data.software.command import app
 from train.data.software.corpus import split_pairs
 from train.data.software.help_pages import paragraphs_of
-from train.data.software.packages import Package, packages_in
+from train.data.software.packages import Package, licence_of, packages_in
 from train.data.software.split import AlignedText, division_of, letters_of, without_near, without_repetitions
 
 PAGE = '<!DOCTYPE html><html lang="{code}"><head><title>{code}</title></head><body><p>menu</p>{body}</body></html>'
@@ -235,8 +235,8 @@ def test_a_document_is_in_the_same_split_whatever_stands_beside_it():
     assert 0.04 < shares["test"] / 4000 < 0.06 and 0.02 < shares["validation"] / 4000 < 0.04
 
 
-def package(files, section="doc"):
-    return Package("made-up", "1", section, "MIT", "0", files)
+def package(files, section="doc", name="made-up"):
+    return Package(name, "1", section, "MIT", "0", files)
 
 
 def test_a_damaged_catalogue_and_a_page_without_ids_are_counted():
@@ -262,12 +262,23 @@ def test_a_damaged_catalogue_and_a_page_without_ids_are_counted():
 
 def test_programs_of_the_sections_graphics_sound_and_video_are_kept_apart():
     files = {"usr/share/locale/pt_BR/LC_MESSAGES/a.mo": mo_file({"Open the file": "Abrir"})}
-    for section in ("graphics", "sound", "video"):
-        assert [pair.source for pair in split_pairs([package(files, section)], "pt-BR", Counter())["pictures"]] == [
-            "Open the file"
-        ]
+    for section, name in (("graphics", "a"), ("sound", "a"), ("video", "a"), ("localization", "vlc-l10n")):
+        pairs = split_pairs([package(files, section, name)], "pt-BR", Counter())["pictures"]
+        assert [pair.source for pair in pairs] == ["Open the file"]
     with pytest.raises(CorpusError):
         split_pairs([package(files)], "pt", Counter())
+
+
+@pytest.mark.parametrize(
+    ("text", "licence"),
+    [
+        ("Format: 1.0\n\nFiles: doc/*\nLicense: GFDL\n\nFiles: *\nCopyright: us\nLicense: GPL-3+\n text\n", "GPL-3+"),
+        ("Files: a\nLicense: MIT or BSD\n\nLicense: GPL\n", "MIT or BSD"),
+        ("This program is free software.\n", None),
+    ],
+)
+def test_the_licence_is_that_of_all_files(text, licence):
+    assert licence_of(text.encode()) == licence
 
 
 def test_compressed_text_is_no_package(tmp_path):

@@ -13,6 +13,7 @@ from .split import NAMES, AlignedText, division_of, without_near, without_repeti
 HELP = re.compile(r"usr/share/libreoffice/help/([^/]+)/text/(.+\.html)")
 CATALOGUE = re.compile(r"(.+)/([^/]+)/LC_MESSAGES/([^/]+\.mo)")
 PICTURES = frozenset(("graphics", "sound", "video"))  # Debian's sections
+CATALOGUES_OF_PICTURES = frozenset(("aegisub-l10n", "krita-l10n", "smplayer-l10n", "vlc-l10n"))  # in "localization"
 OF_PICTURES = re.compile(r"help/(?:sdraw|simpress)/|usr/lib/libreoffice/program/resource/(?:sd|avmedia)\.mo")
 
 
@@ -28,7 +29,8 @@ def same_language(folder: str, code: str) -> bool:
 
 def is_of_pictures(package: Package, document: str) -> bool:
     """Whether a document belongs to a program for pictures, sound or video."""
-    return package.section in PICTURES or OF_PICTURES.match(document) is not None
+    is_of_section = package.section in PICTURES or package.name in CATALOGUES_OF_PICTURES
+    return is_of_section or OF_PICTURES.match(document) is not None
 
 
 def split_pairs(packages: Sequence[Package], code: str, counts: Counter) -> dict[str, list[AlignedText]]:

@@ -21,6 +21,8 @@ from ..corpus import CorpusError
 ARCHIVE = b"!<arch>\n"  # the first bytes of a .deb file, which is an archive of `ar`
 HEADER = 60  # bytes before each member of it: name, four numbers, size, mark
 UNKNOWN = "unknown"
+ALL_FILES = re.compile(r"^Files:[ \t]*\*[ \t]*$", re.MULTILINE)
+LICENCE = re.compile(r"^License:[ \t]*(\S.*)$", re.MULTILINE)
 DAMAGED = (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, ValueError, OSError)
 
 
@@ -121,8 +123,11 @@ def is_copyright(name: str) -> bool:
 
 
 def licence_of(copyright_file: bytes) -> str | None:
-    """The first licence that a copyright file in Debian's format names, which is that of "Files: *"."""
-    match = re.search(r"^License:[ \t]*(\S.*)$", copyright_file.decode("utf-8", "replace"), re.MULTILINE)
+    """The licence that a copyright file in Debian's format names for "Files: *", else the first one that it names."""
+    text = copyright_file.decode("utf-8", "replace")
+    paragraphs = [paragraph for paragraph in re.split(r"\n[ \t]*\n", text) if LICENCE.search(paragraph)]
+    paragraph = next((each for each in paragraphs if ALL_FILES.search(each)), "".join(paragraphs[:1]))
+    match = LICENCE.search(paragraph)
     return match and match[1].strip()
 
 
