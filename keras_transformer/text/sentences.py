@@ -13,6 +13,7 @@ from keras_transformer.text.spans import PATTERNS, PLACEHOLDERS, TAGS
 
 Span = tuple[int, int]  # start and end in a text
 
+WIDE_SPACE = re.compile(r"[^\S -\x7f](?=\.)")  # of several bytes: sentencex 1.0.32 panics at one behind a capital
 LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 BULLET = re.compile(r"[ \t]*(?:[-*+>#|\u2022\u2023\u25e6\u2013\u2014]+[ \t]+)*")
 # Of Khmer, but in its "etc.", and of Tibetan, which sentencex does not know, and white space behind them
@@ -44,7 +45,7 @@ def sentences_of(text: str, language: str) -> list[Span]:
     spans, code = [], short_code(language)  # sentencex takes another code for English
     for start, end in unwrapped(text):
         run = text[start:end]
-        joined = LINE_END.sub(lambda found: " " * len(found[0]), run)  # as long as the run
+        joined = WIDE_SPACE.sub(" ", LINE_END.sub(lambda found: " " * len(found[0]), run))  # as long as the run
         reached = start
         parts = itertools.chain.from_iterable(map(ended, segment(code, joined)))
         for length in undivided(joined, list(map(len, parts))):

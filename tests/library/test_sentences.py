@@ -1,5 +1,7 @@
 """Lines of a paragraph: which of them go on in the next one."""
 
+import re
+
 import pytest
 
 from keras_transformer.ground.errors import ConfigError
@@ -79,3 +81,11 @@ def test_a_url_that_touches_a_stop_of_chinese_ends_there():
 )
 def test_sentences_end_at_the_stops_of_khmer_tibetan_and_burmese(language, text, sentences):
     assert [text[slice(*span)] for span in sentences_of(text, language)] == sentences
+
+
+@pytest.mark.parametrize("space", [chr(code) for code in range(0x3001) if chr(code).isspace()], ids=ascii)
+def test_white_space_of_any_kind_may_stand_before_a_stop(space):
+    for code in ("en", "de", "fr", "ru", "ja"):
+        text = f"See page B{space}. É{space}. B"
+        parts = [text[slice(*span)] for span in sentences_of(text, code)]
+        assert re.sub(r"\W", "", "".join(parts)) == re.sub(r"\W", "", text)
