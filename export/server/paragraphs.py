@@ -22,9 +22,9 @@ from keras_transformer.text.formats import FORMATS, WITH_FIELDS
 from keras_transformer.text.formats.parts import PLAIN, Field, Part, TranslatedError
 from keras_transformer.text.sentences import require_sentencex, sentences_of
 
-from ..graph.request import PREFIX, REQUIRED
+from ..graph.request import FORBIDDEN, PREFIX, REQUIRED
 from .errors import invalid
-from .protection import OF_PHRASES
+from .protection import MARKS, OF_PHRASES, PROTECT
 from .signature import Arrays, Signature, Tensor
 
 PARAGRAPHS, LANGUAGE, FORMAT = "paragraphs", "language", "format"
@@ -34,6 +34,9 @@ KNOWN_FORMATS = tuple(name for name in FORMATS if name not in WITH_FIELDS)
 SPANS = "spans"  # an output: of each sentence where it begins and ends in the text, and its translation in the other
 TEXTS, TRUNCATED = "translations", "truncated"  # outputs of the graph
 N_BEST = "n_best"  # an input of the graph
+# Inputs with which a search ends at once
+BRIEFEST: dict[str, Any] = dict.fromkeys(("beam_size", "min_length", "max_length", N_BEST), 1)
+BRIEFEST |= {"require_numbers": 0, PREFIX.name: b"", FORBIDDEN.name: b""}
 MOST_SENTENCES = 1000  # of a line
 ROWS_AT_ONCE = 32  # sentences
 
@@ -148,6 +151,10 @@ def answer_of(compute: Compute, names: tuple[str, ...], inputs: Arrays, language
     """Return the outputs of one text, without the dimension of rows."""
     known: dict[tuple[str, str], dict[str, Any]] = {}  # the outputs of each sentence with its prefix
     asked = tuple(dict.fromkeys([*names, TEXTS, TRUNCATED]))
+    reads_marks = format != TEXT and PROTECT.name in inputs
+    marked = {MARKS: np.array([True])} if reads_marks else {}
+    briefest = {name: np.array([value], inputs[name].dtype) for name, value in BRIEFEST.items() if name in inputs}
+    too_long: dict[str, bool] = {}
 
     def outputs_of(lines: list[str], prefixes: Sequence[str] | None = None) -> list[dict[str, Any]]:
         pairs = list(zip(lines, prefixes or [""] * len(lines), strict=True))
@@ -156,7 +163,7 @@ def answer_of(compute: Compute, names: tuple[str, ...], inputs: Arrays, language
             raise invalid(f"A text has more than {MOST_SENTENCES} sentences, the most here: send it in parts.")
         for start in range(0, len(new), ROWS_AT_ONCE):
             part = new[start : start + ROWS_AT_ONCE]
-            batch = {name: np.repeat(values, len(part)) for name, values in inputs.items()}
+            batch = {name: np.repeat(values, len(part)) for name, values in (inputs | marked).items()}
             of_pairs = ("text", PREFIX.name)[: 1 + (PREFIX.name in inputs)]
             batch |= {
                 name: as_array([each.encode() for each in column])
@@ -167,7 +174,15 @@ def answer_of(compute: Compute, names: tuple[str, ...], inputs: Arrays, language
         return [known[pair] for pair in pairs]
 
     def are_too_long(lines: list[str]) -> list[bool]:
-        return [bool(of_line[TRUNCATED]) for of_line in outputs_of(lines)]
+        if not reads_marks:
+            return [bool(of_line[TRUNCATED]) for of_line in outputs_of(lines)]
+        new = [line for line in dict.fromkeys(lines) if line not in too_long]
+        for start in range(0, len(new), ROWS_AT_ONCE):  # in the outputs that are used, they have signs
+            part = new[start : start + ROWS_AT_ONCE]
+            batch = {name: np.repeat(values, len(part)) for name, values in (inputs | briefest).items()}
+            found = compute((TRUNCATED,), batch | {"text": as_array([line.encode() for line in part])})
+            too_long.update(zip(part, found[TRUNCATED].tolist(), strict=True))
+        return [too_long[line] for line in lines]
 
     used: list[list[dict[str, Any]]] = []  # the outputs of the sentences, of each rank
 
@@ -180,7 +195,7 @@ def answer_of(compute: Compute, names: tuple[str, ...], inputs: Arrays, language
         prefix = inputs.get(PREFIX.name, [b""])[0].decode()
         parts = parts_of(inputs["text"][0], format)
         passages = [part.passage for part in parts if isinstance(part, Field)]
-        translator = DocumentTranslator(translate, language, are_too_long)
+        translator = DocumentTranslator(translate, language, are_too_long, reads_marks)
         ranked = [translator.documents(passages, prefix)]
         columns = len(np.atleast_1d(used[0][0][TEXTS])) if used[0] else 1
         for _ in range(1, min(int(inputs.get(N_BEST, [1])[0]), columns)):

@@ -5,6 +5,7 @@ inputs of the local server, and not of TensorFlow Serving. A span may take the p
 there, or bring one that must not come: the answer names it.
 """
 
+import dataclasses
 import itertools
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -49,6 +50,7 @@ GLOSSARY = Input(
     TEXT,
 )
 INPUTS = (PROTECT, KEEP, GLOSSARY)
+MARKS = "has_marks"  # an input that no request names: whether a line has the signs of text/marks.py
 UNPLACED = "unplaced"  # an output: spans and required phrases that are missing in a translation, one per line
 REMAINING = "remaining"  # an output: forbidden phrases that are in a translation all the same, one per line
 FORCED = "is_forced"  # an output of the graph: whether required phrases made a translation improbable
@@ -138,17 +140,20 @@ def run_protected(
 ) -> Arrays:
     """Return the outputs of a batch of lines, with every span of each.
 
-    branches: the numbers of the lines that are sentences of ICU messages. compute: from names of outputs, and the
-    inputs of the graph, to these outputs. In `pieces`, scores and `alignments` is what the model wrote. Raises
-    RequestError for what makes no sense.
+    branches: the numbers of the lines that are sentences of ICU messages. With MARKS all lines have them. compute: from
+    names of outputs, and the inputs of the graph, to these outputs. In `pieces`, scores and `alignments` is what the
+    model wrote. Raises RequestError for what makes no sense.
     """
-    of_graph = {name: values for name, values in inputs.items() if name not in [each.name for each in INPUTS]}
+    own = MARKS, *(each.name for each in INPUTS)
+    of_graph = {name: values for name, values in inputs.items() if name not in own}
     wanted = tuple(dict.fromkeys([*(name for name in outputs if name not in OF_PHRASES), *READ_FROM]))
     engine = RequestEngine(lambda text: compute(wanted, of_graph | text), traits)
     engine.options = {KEEP_LETTERLESS: min(inputs.get(KEEP_LETTERLESS, [1]))}  # if a line does not, the graph does
     lines = [text.decode(*AS_IT_IS) for text in inputs["text"]]
     try:
         asks = [ask_of(*values) for values in of_rows(inputs, (REQUIRED, *INPUTS, FORBIDDEN))]
+        if MARKS in inputs:
+            asks = [ask._replace(protection=dataclasses.replace(ask.protection, has_marks=True)) for ask in asks]
         asks = [ask.of_branches() if row in branches else ask for row, ask in enumerate(asks)]
         for name in FROM_SOURCE.keys() & inputs.keys():
             are_asked = np.broadcast_to(inputs[name] > 0, len(asks)).tolist()
