@@ -190,16 +190,20 @@ class Dispatcher:
             record.inputs = question.inputs
         return question
 
-    async def predict(self, version: Version, question: Question[Answer], share: Share, until: float) -> Answer:
+    async def predict(
+        self, version: Version, question: Question[Answer], share: Share, until: float, is_stopped: bool = False
+    ) -> Answer:
         """Return the answer of a version, which is in use.
 
-        `until`: the time by which it must be answered. Raises RequestError.
+        `until`: the time by which it must be answered. is_stopped: whether this server chose where translations end, so
+        that they do not count as cut. Raises RequestError.
         """
         codec, signature, output_names, inputs, size = question
         share.resize(size)
         seconds = until - time.monotonic()
         outputs = await self.batcher.compute(version, signature, output_names, inputs, seconds)
-        self.metrics.cut(version, int(outputs["is_cut"].sum()) if "is_cut" in outputs else 0)
+        if "is_cut" in outputs and not is_stopped:
+            self.metrics.cut(version, int(outputs["is_cut"].sum()))
         size = size_of(outputs)
         share.resize(2 * size)  # the outputs, and the answer that is written from them
         return await self.off_the_loop(lambda: codec.write(outputs, self.options.answer_bytes), size, until)

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from keras_transformer.search.options import WIDEST_BEAM
+
 from .api_keys import TRANSLATIONS
 from .libretranslate import FORMATS, file_endings
 from .models import Models
@@ -132,7 +134,13 @@ def translations_operation(models: Models, served: Languages) -> Json:
                 "Its code; left out or auto, it is the model's only one, or is detected.",
             ),
             "target_language": text_of("Its code; not needed beside a model of one."),
-            "stream": {"type": "boolean", "default": False, "description": "Server-sent events, a sentence each."},
+            "beam_size": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": WIDEST_BEAM,
+                "description": "Hypotheses per sentence, at most those of the model; with 1, a stream is live.",
+            },
+            "stream": {"type": "boolean", "default": False, "description": "Server-sent events."},
         },
         ["input"],
         additionalProperties=False,

@@ -19,6 +19,7 @@ from .routing import Hop, Languages, Route
 from .signature import Arrays, Signature
 
 SOURCE_LANGUAGE, TARGET_LANGUAGE = "source_language", "target_language"  # inputs of a model of many languages
+BEAM_SIZE = "beam_size"  # an input of the graph
 AUTO = "auto"  # in place of the code of the source language
 SIGNATURE = "translate"
 UNKNOWN = "en"  # the language by whose rules sentences are found if a model does not tell its own
@@ -31,6 +32,7 @@ class TextsCodec(NamedTuple):
     hop: Hop
     format: str = TEXT
     n_best: int = 1
+    beam_size: int = 0
     signature_name: str = SIGNATURE
     output_names: tuple[str, ...] = (TEXTS,)
 
@@ -45,6 +47,10 @@ class TextsCodec(NamedTuple):
         }
         if self.n_best > 1:
             inputs[N_BEST] = np.array([self.n_best], np.int32)
+        if self.beam_size:
+            if BEAM_SIZE not in signature.inputs:
+                raise invalid(f"The model {self.hop.model} does not take {BEAM_SIZE}.")
+            inputs[BEAM_SIZE] = np.array([self.beam_size], np.int32)
         for name, code in ((SOURCE_LANGUAGE, self.hop.source), (TARGET_LANGUAGE, self.hop.target)):
             if name in signature.inputs:
                 inputs[name] = as_array([code.encode()])
@@ -64,11 +70,15 @@ def encoded(text: str) -> bytes:
 
 
 class Wanted(NamedTuple):
-    """Texts in UTF-8, or as their format tells, and what is asked of them. n_best: translations of each, at most."""
+    """Texts in UTF-8, or as their format tells, and what is asked of them.
+
+    n_best: translations of each, at most. beam_size: of the search; 0 for that of the model.
+    """
 
     texts: list[bytes]
     format: str = TEXT
     n_best: int = 1
+    beam_size: int = 0
 
 
 async def translations(
@@ -82,7 +92,7 @@ async def translations(
     asked: dict[str, Any] = {}
     for number, hop in enumerate(route.hops, start=1):
         n_best = wanted.n_best if number == len(route.hops) else 1
-        codec = TextsCodec([best for best, *_ in found], hop, wanted.format, n_best)
+        codec = TextsCodec([best for best, *_ in found], hop, wanted.format, n_best, wanted.beam_size)
         with dispatcher.version_in_use(hop.model, None) as version:
             size = sum(map(len, codec.texts))
             question = await dispatcher.question(version, lambda codec, most: codec, codec, size, until)

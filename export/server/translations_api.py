@@ -1,11 +1,13 @@
-"""`POST /v1/translations`: texts by language, in the form of OpenAI's API, at once or as events while they are ready.
+"""`POST /v1/translations`: texts by language, in the form of OpenAI's API, at once or as events while they are written.
 
 The fields are those that vLLM's maintainers discuss for the same path (vllm-project/vllm, pull request 58111).
 """
 
 import asyncio
+import bisect
 import contextlib
 import functools
+import itertools
 import json
 import secrets
 import time
@@ -16,9 +18,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from keras_transformer.text.documents import on_one_line
-from keras_transformer.text.formats.parts import PLAIN
-from keras_transformer.text.sentences import sentences_of
+from keras_transformer.search.options import WIDEST_BEAM
+from keras_transformer.text.sentences import LINE_END, paragraphs_of, sentences_of
 
 from .bounds import check_bounds
 from .bytes_in_flight import Share
@@ -26,12 +27,13 @@ from .dispatcher import NOBODY, RECORD, Dispatcher
 from .errors import RequestError, answered_as, invalid, shown
 from .exchange import Answer, as_json, content_of, encoded_json, unless_disconnected
 from .json_codec import parsed
+from .live_sentences import limits_of, live_pieces, look
 from .paragraphs import MOST_SENTENCES, as_text_inputs
 from .routing import Languages, Route, route_of_model
 from .signature import too_many_sentences
-from .texts import AUTO, UNKNOWN, Wanted, encoded, source_of, translations
+from .texts import AUTO, BEAM_SIZE, UNKNOWN, TextsCodec, Wanted, encoded, source_of, translations
 
-KEYS = ("model", "input", "source_language", "target_language", "stream")
+KEYS = ("model", "input", "source_language", "target_language", "beam_size", "stream")
 MOST_AT_ONCE = 32  # sentences of a stream that are translated together: 1, then 2, 4 and so on
 EVENTS = {"content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no"}
 Pieces = list[tuple[int, str]]  # of translations, each with the number of its text
@@ -47,6 +49,12 @@ class Asked(NamedTuple):
     source: str
     target: str
     is_stream: bool
+    beam_size: int = 0  # that of the model
+
+    @property
+    def wanted(self) -> Wanted:
+        """Raises RequestError for a text that is none."""
+        return Wanted([encoded(text) for text in self.texts], beam_size=self.beam_size)
 
 
 def asked_by(body: bytes) -> Asked:
@@ -65,10 +73,13 @@ def asked_by(body: bytes) -> Asked:
         raise invalid("input must be a text, or a list of texts with at least one.")
     if not isinstance(is_stream, bool):
         raise invalid("stream must be true or false.")
+    beam_size = content.get(BEAM_SIZE, 0)
+    if BEAM_SIZE in content and (type(beam_size) is not int or not 1 <= beam_size <= WIDEST_BEAM):
+        raise invalid(f"{BEAM_SIZE} must be a whole number from 1 to {WIDEST_BEAM}.")
     model, source, target = (content.get(key) or "" for key in ("model", "source_language", "target_language"))
     if not model and not target:
         raise invalid("Name a model, or a target_language.")
-    return Asked(model, texts, isinstance(given, list), source, target, is_stream)
+    return Asked(model, texts, isinstance(given, list), source, target, is_stream, beam_size)
 
 
 class TranslationsApi:
@@ -85,11 +96,11 @@ class TranslationsApi:
                 share = stack.enter_context(self.dispatcher.bytes_in_flight.share())
                 body = await content_of(request, self.dispatcher, share, until)
                 asked = await self.dispatcher.off_the_loop(functools.partial(asked_by, body), len(body), until)
-                wanted = Wanted([encoded(text) for text in asked.texts])
+                wanted = asked.wanted
                 route_of = functools.partial(self.route, asked, wanted)
                 route, head = await self.dispatcher.off_the_loop(route_of, len(body), until)
                 if asked.is_stream:
-                    pieces = self.pieces(asked.texts, route, share, until)
+                    pieces = self.pieces(asked, route, share, until)
                     first = await unless_disconnected(request, first_of(pieces))  # an error of it is no stream
                     events = events_of(head, first, pieces, len(asked.texts))
                     return Events(events, stack.pop_all(), self.dispatcher.options.deadline)
@@ -124,30 +135,40 @@ class TranslationsApi:
         head |= {"detected_confidence": found.confidence} if found else {}
         return route, head | ({"intermediate_language": route.through} if route.through else {})
 
-    async def pieces(self, texts: list[str], route: Route, share: Share, until: float) -> AsyncIterator[Pieces]:
-        """Yield the translations of texts in pieces, each with the number of its text; joined, they are the answer.
-
-        Sentences are translated together that become ready together: one, so that the first is there soon, then more.
-        """
-        wanted = Wanted([encoded(text) for text in texts])
+    async def pieces(self, asked: Asked, route: Route, share: Share, until: float) -> AsyncIterator[Pieces]:
+        """Yield the translations of texts in pieces, each with the number of its text; joined, they are the answer."""
+        texts, wanted = asked.texts, asked.wanted
         check_bounds(as_text_inputs(wanted.texts))
         language = route.hops[0].source or UNKNOWN if route.hops else UNKNOWN
         divided = await self.dispatcher.off_the_loop(
             lambda: [Divided.of(text, language) for text in texts], sum(map(len, texts)), until
         )
-        sentences = [(number, sentence) for number, text in enumerate(divided) for sentence in text.lines]
-        if len(sentences) > self.dispatcher.options.request_rows:
-            raise too_many_sentences(len(sentences), self.dispatcher.options.request_rows)
-        start, size = 0, 1
-        while start < len(sentences):
-            group = sentences[start : start + size]
-            part = Wanted([encoded(line) for _, line in group])
-            found = await translations(self.dispatcher, route, part, share, until)
-            yield [
-                (number, divided[number].next_piece(best.decode(errors="replace")))
-                for (number, _), (best, *_) in zip(group, found, strict=True)
-            ]
-            start, size = start + len(group), min(2 * size, MOST_AT_ONCE)
+        count, most = sum(text.sentences for text in divided), self.dispatcher.options.request_rows
+        if count > most:
+            raise too_many_sentences(count, most)
+        parts = [(text, number, encoded(part)) for number, text in enumerate(divided) for part in text.parts]
+        if limits := route.hops and limits_of(self.dispatcher.version(route.hops[-1].model), asked.beam_size):
+            *before, last = route.hops
+            ask = functools.partial(look, self.dispatcher, last, share, until)
+            for text, number, part in parts:
+                first = wanted._replace(texts=[part])
+                way = route._replace(hops=tuple(before))
+                [[read, *_]] = await translations(self.dispatcher, way, first, share, until)
+                codec, so_far = TextsCodec([read], last, beam_size=asked.beam_size), text.next_piece("")
+                async for piece in live_pieces(ask, codec, limits):
+                    yield [(number, so_far + piece)]
+                    so_far = ""
+        else:
+            start, size = 0, 1  # together are translated as many as become ready together: one, so that it comes soon
+            while start < len(parts):
+                group = parts[start : start + size]
+                several = wanted._replace(texts=[part for *_, part in group])
+                found = await translations(self.dispatcher, route, several, share, until)
+                yield [
+                    (number, text.next_piece(best.decode(errors="replace")))
+                    for (text, number, _), (best, *_) in zip(group, found, strict=True)
+                ]
+                start, size = start + len(group), min(2 * size, MOST_AT_ONCE)
         record = RECORD.get(NOBODY)
         record.rows = len(texts)
         record.inputs = as_text_inputs(wanted.texts) if record.inputs is not None else None
@@ -155,30 +176,42 @@ class TranslationsApi:
 
 
 class Divided:
-    """A text in its sentences. lines: them, as the model reads them."""
+    """A text in parts that are translated alone: its sentences, and whole paragraphs whose lines are wrapped.
 
-    def __init__(self, passage: Any, lines: list[Any]):
-        self._passage, self._lines, self._reached, self._next = passage, lines, 0, 0
-        self.lines = [line.text for line in lines]
+    Where the line breaks of a sentence go is known at its end, and what is wrapped from all lines of a paragraph.
+    """
+
+    def __init__(self, text: str, spans: list[tuple[int, int]], sentences: int):
+        self.text, self.spans, self.sentences = text, spans, sentences
+        self._reached = self._next = 0
 
     @classmethod
     def of(cls, text: str, language: str) -> "Divided":
-        passage = PLAIN.passage(text)
         spans = sentences_of(text, language)
         if len(spans) > MOST_SENTENCES:
             raise invalid(f"A text has more than {MOST_SENTENCES} sentences, the most here: send it in parts.")
-        return cls(passage, [passage.line(*span) for span in spans])
+        paragraphs = [(lines[0][0], lines[-1][1]) for lines in paragraphs_of(text)]
+        ends, parts = [end for _, end in paragraphs], []
+        for number, each in itertools.groupby(spans, lambda span: bisect.bisect_left(ends, span[1])):
+            of_paragraph = list(each)
+            is_wrapped = any(LINE_END.search(text, *span) for span in of_paragraph)
+            parts += [paragraphs[number]] if is_wrapped else of_paragraph
+        return cls(text, parts, len(spans))
+
+    @property
+    def parts(self) -> list[str]:
+        return [self.text[slice(*span)] for span in self.spans]
 
     def next_piece(self, translation: str) -> str:
-        """Return what stands before the next sentence, and its translation."""
-        line = self._lines[self._next]
-        between = self._passage.raw[self._reached : line.raw_start]
-        self._next, self._reached = self._next + 1, line.raw_end
-        return between + self._passage.rendered(line, on_one_line(translation, line.text), {})
+        """Return what stands before the next part, and its translation, and go behind it."""
+        start, end = self.spans[self._next]
+        piece = self.text[self._reached : start] + translation
+        self._next, self._reached = self._next + 1, end
+        return piece
 
     def rest(self) -> str:
-        """Return what stands behind the last sentence."""
-        return self._passage.raw[self._reached :]
+        """Return what stands behind the last part."""
+        return self.text[self._reached :]
 
 
 async def first_of(pieces: AsyncIterator[Pieces]) -> Pieces:

@@ -10,6 +10,7 @@ from export.server.process import local_server
 from export.server.translations_api import Divided
 from tests.support.languages import many, pair, write_models
 
+WRAPPED = " - This is a long line that a program has wrapped at\n   forty characters, or more; but not\nmany. The end."
 LETTER = "A dog runs.  It is\nbrown.\r\n\r\n - The end. \n 12 \n\n<b>Two</b> cats, Mr. Fox!\n"
 
 
@@ -74,7 +75,7 @@ def test_the_source_language_is_detected_if_there_are_several(server):
         assert found["text"] == f"To en-fi: {text}" and 0.5 < found["detected_confidence"] <= 1
 
 
-@pytest.mark.parametrize("texts", [[LETTER], ["A dog. " * 35], [LETTER, "", "B c."], ["12", ""]], ids=len)
+@pytest.mark.parametrize("texts", [[LETTER], ["A dog. " * 35], [LETTER, "", "B c."], ["12", ""], [WRAPPED]], ids=len)
 @pytest.mark.parametrize("target", ["de", "fr", "en"])
 def test_the_pieces_of_a_stream_are_the_answer(server, texts, target):
     of_pair = {"source_language": "en", "target_language": target}
@@ -111,6 +112,9 @@ def test_each_piece_is_a_sentence(server):
         ({"target_language": "sv"}, 400, "sv is not supported; this server has en, de"),
         ({"source_language": ["en"]}, 400, "source_language must be a text"),
         ({"temperature": 1}, 400, "no field 'temperature'; there are model, input, "),
+        ({"beam_size": 0}, 400, "beam_size must be a whole number from 1 to 10000"),
+        ({"beam_size": True}, 400, "beam_size must be a whole number"),
+        ({"beam_size": 1}, 400, "The model en-de does not take beam_size"),
         ({"input": "A dog. " * 41}, 400, "41 sentences"),
         ({"input": "x" * ((1 << 18) + 1)}, 400, "it may have 262144"),
     ],
@@ -146,4 +150,4 @@ def test_a_stream_whose_client_leaves_ends(server):
 @pytest.mark.parametrize("text", [LETTER, "", " ", "One", "a\n\n\nb", "\ufeffA. B"])
 def test_a_divided_text_whose_sentences_stay_is_itself(text):
     divided = Divided.of(text, "en")
-    assert "".join([*map(divided.next_piece, divided.lines), divided.rest()]) == text
+    assert "".join([*map(divided.next_piece, divided.parts), divided.rest()]) == text
