@@ -5,6 +5,7 @@ The command imports Keras itself, so that `--help` answers at once.
 
 import enum
 import logging
+import math
 import pathlib
 import time
 from collections.abc import Iterable
@@ -88,8 +89,10 @@ def import_model(
 
 def described(model: "ImportedModel") -> Iterable[str]:
     """Yield the lines of the log about a model: its shape, its vocabulary, how it searches, and what was chosen."""
+    from keras_transformer.models.imported.names import weights_of
+
     config, tags, codes = model.config, model.tags(), list(model.languages.target)
-    parameters = sum(value.size for value in model.values.values())
+    parameters = sum(math.prod(weight.shape(config)) for weight in weights_of(config) if weight.ours in model.values)
     yield (
         f"{model.kind}: {config.encoder_layers} + {config.decoder_layers} layers, d_model {config.d_model}, d_ff "
         f"{config.d_ff}, {config.num_heads} heads, {config.activation}, {config.norm}-norm; {parameters:,} parameters"

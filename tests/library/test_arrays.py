@@ -58,7 +58,7 @@ def test_bfloat16_is_the_upper_half_of_a_float32(tmp_path):
 def test_an_npz_is_read_with_the_text_in_it(tmp_path):
     text = np.frombuffer(b"type: transformer\n\0", np.int8)
     (tmp_path / "m.npz").write_bytes(npz({**ARRAYS, "special:model.yml": text}))
-    arrays = read_npz(tmp_path / "m.npz")
+    arrays = dict(read_npz(tmp_path / "m.npz"))
     assert arrays.pop("special:model.yml").tobytes() == text.tobytes()
     same(arrays, ARRAYS)
 
@@ -73,7 +73,7 @@ def test_a_file_that_ends_early_is_refused(tmp_path, name):
     for part in cuts(content):
         (tmp_path / name).write_bytes(part)
         with pytest.raises(ImportedModelError, match=f"{name} is damaged, or is not .*Copy it again") as refusal:
-            read(tmp_path / name)
+            dict(read(tmp_path / name))
         assert "\n" not in str(refusal.value)
 
 
@@ -84,7 +84,7 @@ def test_a_damaged_file_is_read_or_refused_in_a_sentence(tmp_path, name):
     for damaged in flips(content):
         (tmp_path / name).write_bytes(damaged)
         try:
-            read(tmp_path / name)
+            dict(read(tmp_path / name))
         except ImportedModelError as error:
             assert "\n" not in str(error)
 
@@ -125,7 +125,7 @@ def test_a_header_without_end_is_refused(tmp_path):
 def test_python_objects_in_an_npz_are_not_opened(tmp_path):
     np.savez(tmp_path / "m.npz", a=np.array([print, 1], dtype=object))
     with pytest.raises(ImportedModelError, match="allow_pickle"):
-        read_npz(tmp_path / "m.npz")
+        dict(read_npz(tmp_path / "m.npz"))
     np.save(tmp_path / "one.npy", np.zeros(3))
     (tmp_path / "text").write_text("text\n")  # NumPy advises to load it "unsafely"
     for name in ("one.npy", "text"):

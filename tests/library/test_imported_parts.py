@@ -62,7 +62,7 @@ A, B = np.ones((2, 3), np.float32), np.zeros((2, 3), np.float32)
 
 def test_tied_arrays_are_one_or_refused_by_the_name_that_differs():
     arrays = Arrays({"x": A, "y": A.copy()}, "m")
-    assert take_tied(arrays, ("w", "x", "y"), (2, 3)) is A and not arrays.arrays
+    assert take_tied(arrays, ("w", "x", "y"), (2, 3)) is A and not arrays.rest
     with pytest.raises(UserError, match="^m has a z that is not x, although both are shared."):
         take_tied(Arrays({"x": A, "z": B}, "m"), ("w", "x", "y", "z"), (2, 3))
     with pytest.raises(UserError, match="^m has no array w,"):
@@ -79,7 +79,7 @@ def test_separate_sides_have_matrices_of_their_own_and_the_shared_one_is_one_of_
     arrays = Arrays({**names, "model.shared.weight": B, "final_logits_bias": B[:, :1].T}, "m")
     settings = {"d_model": 3, "share_encoder_decoder_embeddings": False}
     tokens = tokens_of(arrays, vocabulary, vocabulary, settings)
-    assert tokens.embed_source is A and tokens.embed_target is tokens.logits is B and not arrays.arrays
+    assert tokens.embed_source is A and tokens.embed_target is tokens.logits is B and not arrays.rest
     head = {"lm_head.weight": A, **names, "final_logits_bias": B[:, :1].T}
     assert tokens_of(Arrays(head, "m"), vocabulary, vocabulary, settings | {"tie_word_embeddings": False}).logits is A
     with pytest.raises(UserError, match="^m has a lm_head.weight that is not the embedding, although tie_word"):
@@ -184,7 +184,7 @@ def test_nothing_is_written_over(tmp_path, kind):
 @pytest.mark.parametrize("sinusoids, note", [("tensor2tensor", huggingface.OF_TABLE), ("paper", None)])
 def test_sinusoids_that_a_file_holds_are_those_of_the_model(tmp_path, sinusoids, note):
     folder = huggingface_folder(tmp_path / "opus-mt")
-    arrays = read_safetensors(folder / "model.safetensors")
+    arrays = dict(read_safetensors(folder / "model.safetensors"))
     held = dict.fromkeys(POSITION_TABLES, table(sinusoids, 9, 48).astype(np.float32))
     (folder / "model.safetensors").write_bytes(safetensors(arrays | held))
     for positions in huggingface.POSITIONS:

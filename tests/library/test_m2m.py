@@ -151,7 +151,7 @@ def cut(folder, name):
 
 
 def with_arrays(folder, **arrays):
-    old = read_safetensors(folder / "model.safetensors") | arrays
+    old = dict(read_safetensors(folder / "model.safetensors")) | arrays
     (folder / "model.safetensors").write_bytes(safetensors({k: v for k, v in old.items() if v is not None}))
 
 

@@ -114,12 +114,12 @@ def test_the_matrix_of_the_logits_may_be_one_of_its_own_in_either_form():
     for name, array in (("Wt", matrix), ("W", matrix.T)):
         arrays = Arrays({"Wemb": matrix + 1, f"decoder_ff_logit_out_{name}": array}, "m")
         tokens = tokens_of(arrays, vocabulary, vocabulary, 3)
-        assert (tokens.logits == matrix).all() and not tokens.bias.any() and not arrays.arrays
+        assert (tokens.logits == matrix).all() and not tokens.bias.any() and not arrays.rest
     other = Vocabulary.of_pieces(["</s>", "<unk>", "a"], "w")
     three = np.arange(9, dtype=np.float32).reshape(3, 3)
     arrays = Arrays({"encoder_Wemb": matrix, "decoder_Wemb": three, "decoder_ff_logit_out_b": three[:1]}, "m")
     tokens = tokens_of(arrays, vocabulary, other, 3)
     assert tokens.embed_source is matrix and tokens.embed_target is tokens.logits is three
-    assert tokens.bias.tolist() == [0, 1, 2] and not arrays.arrays
+    assert tokens.bias.tolist() == [0, 1, 2] and not arrays.rest
     with pytest.raises(kt.UserError, match="^m has one matrix Wemb for two vocabularies that differ"):
         tokens_of(Arrays({"Wemb": matrix}, "m"), vocabulary, other, 3)

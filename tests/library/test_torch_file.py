@@ -49,7 +49,7 @@ def test_a_file_that_ends_early_is_refused(tmp_path, write):
     for part in cuts(write({"a": ARRAYS["a.weight"]})):
         (tmp_path / "m.bin").write_bytes(part)
         with pytest.raises(ImportedModelError, match="m.bin is damaged, or is not a file of PyTorch's weights"):
-            read_torch(tmp_path / "m.bin")
+            dict(read_torch(tmp_path / "m.bin"))
 
 
 @pytest.mark.slow
@@ -58,7 +58,7 @@ def test_a_damaged_file_is_read_or_refused_in_a_sentence(tmp_path, write):
     for damaged in flips(write(ARRAYS), 400):
         (tmp_path / "m.bin").write_bytes(damaged)
         try:
-            read_torch(tmp_path / "m.bin")
+            dict(read_torch(tmp_path / "m.bin"))
         except ImportedModelError as error:
             assert "\n" not in str(error)
 
@@ -67,7 +67,7 @@ def test_a_damaged_file_is_read_or_refused_in_a_sentence(tmp_path, write):
 def test_what_begins_otherwise_is_refused(tmp_path, content):
     (tmp_path / "m.bin").write_bytes(content)
     with pytest.raises(ImportedModelError, match="not a file of PyTorch's weights: it begins otherwise"):
-        read_torch(tmp_path / "m.bin")
+        dict(read_torch(tmp_path / "m.bin"))
 
 
 def called(module, name, argument):
@@ -94,7 +94,7 @@ def test_what_is_no_part_of_weights_is_not_called(tmp_path, module, name, is_arc
     for content in (pickle, by_protocol_4):
         (tmp_path / "m.bin").write_bytes(torch_archive({}, content) if is_archive else MAGIC + content)
         with pytest.raises(ImportedModelError, match=f"It names {module}.{name}, which is no part of weights"):
-            read_torch(tmp_path / "m.bin")
+            dict(read_torch(tmp_path / "m.bin"))
         assert [path.name for path in tmp_path.iterdir()] == ["m.bin"]
 
 
@@ -102,7 +102,7 @@ def test_a_pickle_cannot_change_what_it_may_call(tmp_path):
     function = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n}" + text_opcode("function") + text_opcode("x") + b"sb."
     (tmp_path / "m.bin").write_bytes(torch_archive({}, function))
     with pytest.raises(ImportedModelError, match="damaged"):
-        read_torch(tmp_path / "m.bin")
+        dict(read_torch(tmp_path / "m.bin"))
     (tmp_path / "m.bin").write_bytes(torch_archive(ARRAYS))
     assert len(read_torch(tmp_path / "m.bin")) == len(ARRAYS)
 
@@ -120,20 +120,20 @@ def test_an_array_beyond_its_numbers_is_refused(tmp_path, shapes, why):
     arrays = {"a": ARRAYS["a.weight"]}
     (tmp_path / "m.bin").write_bytes(torch_archive(arrays, pickled(arrays, **shapes)))
     with pytest.raises(ImportedModelError, match=why):
-        read_torch(tmp_path / "m.bin")
+        dict(read_torch(tmp_path / "m.bin"))
 
 
 def test_what_is_no_state_dict_is_refused(tmp_path):
     for pickle, why in ((b"\x80\x02K\x07.", "no arrays by name"), (b"\x80\x02}X\x01\0\0\0aK\x07s.", "'a' is no array")):
         (tmp_path / "m.bin").write_bytes(torch_archive({}, pickle))
         with pytest.raises(ImportedModelError, match=why):
-            read_torch(tmp_path / "m.bin")
+            dict(read_torch(tmp_path / "m.bin"))
 
 
 def test_a_compressed_archive_is_refused(tmp_path):
     (tmp_path / "m.bin").write_bytes(torch_archive(ARRAYS, compression=zipfile.ZIP_DEFLATED))
     with pytest.raises(ImportedModelError, match="its part archive/data.pkl is compressed"):
-        read_torch(tmp_path / "m.bin")
+        dict(read_torch(tmp_path / "m.bin"))
 
 
 @pytest.mark.release
@@ -191,7 +191,7 @@ def test_numbers_in_another_order_are_refused(tmp_path, order):
                 new.writestr(member.filename, old.read(member.filename))
         new.writestr("archive/byteorder", order)
     with pytest.raises(ImportedModelError, match="its numbers are in big endian"):
-        read_torch(tmp_path / "new.bin")
+        dict(read_torch(tmp_path / "new.bin"))
 
 
 @pytest.mark.parametrize("parts", [("storage", "<f4", "0"), ("storage", StorageType("<f4"), 0)])

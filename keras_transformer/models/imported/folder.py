@@ -57,6 +57,7 @@ def write_run(model: ImportedModel, run: str | os.PathLike, check_lines: Iterabl
 
     Raises ImportedModelError if there is something at `run` already.
     """
+    from keras_transformer.models.imported.stored import stored_transformer
     from keras_transformer.runs.saved_run import save_run
 
     run = pathlib.Path(run).absolute()
@@ -64,7 +65,8 @@ def write_run(model: ImportedModel, run: str | os.PathLike, check_lines: Iterabl
     staging = run.with_name(f"{run.name}.part")
     shutil.rmtree(staging, ignore_errors=True)  # of an import that was killed
     try:
-        save_run(model.transformer(), model.tokenizer, staging, check_lines, model.inference())
+        with stored_transformer(model) as transformer:
+            save_run(transformer, model.tokenizer, staging, check_lines, model.inference())
         os.rename(staging, run)
     except BaseException:  # Ctrl-C too leaves no part behind
         shutil.rmtree(staging, ignore_errors=True)

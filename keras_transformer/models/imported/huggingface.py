@@ -223,9 +223,9 @@ def tokens_of(arrays: Arrays, source: Vocabulary, target: Vocabulary, settings: 
 def take_tied(arrays: Arrays, names: tuple[str, ...], shape: tuple[int | None, ...]) -> np.ndarray:
     """Take the array that is there under one or more of these names. Raises ImportedModelError if they differ."""
     present = [name for name in names if name in arrays] or [names[0]]
-    first, *others = (arrays.take(name, shape) for name in present)
-    for name, other in zip(present[1:], others, strict=True):
-        if not np.array_equal(first, other):
+    first = arrays.take(present[0], shape)
+    for name in present[1:]:  # one at a time: each may be a quarter of the model
+        if not np.array_equal(first, arrays.take(name, shape)):
             raise ImportedModelError(f"{arrays.path} has a {name} that is not {present[0]}, although both are shared.")
     return first
 
@@ -235,7 +235,7 @@ def drop_if_equal(arrays: Arrays, name: str, names: tuple[str, ...]) -> None:
     if name in arrays and any(
         other in arrays and np.array_equal(arrays.arrays[name], arrays.arrays[other]) for other in names
     ):
-        del arrays.arrays[name]
+        arrays.rest.remove(name)
 
 
 def sinusoids_in(

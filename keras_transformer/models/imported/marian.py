@@ -63,9 +63,10 @@ def import_marian(path: pathlib.Path) -> ImportedModel:
     content = read_npz(files.model)
     if OPTIONS not in content:
         raise ImportedModelError(f"{files.model} has no array {OPTIONS}, so it is not a model of Marian.")
-    options = read_options(content.pop(OPTIONS).tobytes(), files.model)
+    options = read_options(content[OPTIONS].tobytes(), files.model)
     check_options(options, files.model)
     arrays = Arrays(content, files.model)
+    arrays.rest.remove(OPTIONS)
     vocabularies = files.vocabularies()
     tokens = tokens_of(arrays, vocabularies.source, vocabularies.target, options.get("dim-emb"))
     config = config_of(options, tokens, files.model)

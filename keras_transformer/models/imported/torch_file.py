@@ -5,6 +5,7 @@ say where an array lies, and nothing else. Two formats are read: the archive of 
 before it, which many models of 2020 have.
 """
 
+import functools
 import math
 import os
 import pickle
@@ -14,7 +15,7 @@ from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from keras_transformer.models.imported.arrays import as_float32
+from keras_transformer.models.imported.arrays import StoredArrays, as_float32
 from keras_transformer.models.imported.errors import ImportedModelError, refusing_damage
 
 ZIP = b"PK\x03\x04"
@@ -92,7 +93,7 @@ class WeightsUnpickler(pickle.Unpickler):
         return self.storages.setdefault(key, Storage(key, storage_type.dtype))
 
 
-def read_torch(path: str | os.PathLike) -> dict[str, np.ndarray]:
+def read_torch(path: str | os.PathLike) -> StoredArrays:
     """Return the arrays of a pytorch_model.bin, as float32.
 
     Raises ImportedModelError if the file is damaged, or holds anything but arrays of floats by name, and OSError if it
@@ -109,12 +110,19 @@ def read_torch(path: str | os.PathLike) -> dict[str, np.ndarray]:
             raise ValueError("it begins otherwise")
         if not isinstance(views, dict):
             raise ValueError("it holds no arrays by name")
-        return {name: as_float32(array_of(view, name, read)) for name, view in views.items()}
+        arrays = {name: functools.partial(array_as_float32, path, view, name, read) for name, view in views.items()}
+        return StoredArrays(arrays)
+
+
+def array_as_float32(path: str | os.PathLike, view: View, name: Any, read: Callable[[Storage], bytes]) -> np.ndarray:
+    """Read the array that a view describes, as float32."""
+    with refusing_damage(path, "a file of PyTorch's weights"):
+        return as_float32(array_of(view, name, read))
 
 
 def views_in_archive(file: BinaryIO) -> tuple[dict, Callable[[Storage], bytes]]:
     """Return the pickled dict of an archive, and the function that reads a storage."""
-    archive = zipfile.ZipFile(file)
+    archive = zipfile.ZipFile(file.name)  # which opens the file anew when an array is read
     for member in archive.infolist():
         if member.compress_type != zipfile.ZIP_STORED:
             raise ValueError(f"its part {member.filename} is compressed")

@@ -1,5 +1,6 @@
 """From the arrays of a file to the weights of a Transformer: each is taken by name, checked, and put in our order."""
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.models.imported.arrays import StoredArrays
 from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.names import Weight, as_ours, weights_of_side, weights_of_tokens
 from keras_transformer.models.imported.vocabulary import NO_ROW, Vocabulary, pieces_here
@@ -18,19 +20,24 @@ class Arrays:
     """The arrays of a file, each of which is taken by its name; what nobody took is refused at the end."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray], path: object):
-        self.arrays, self.path = dict(arrays), path
+        self.arrays, self.path, self.rest = arrays, path, set(arrays)
 
     def __contains__(self, name: str) -> bool:
-        return name in self.arrays
+        return name in self.rest
 
     def take(self, name: str, shape: tuple[int | None, ...]) -> np.ndarray:
         """Return an array of this shape, in which None is any size; a vector may stand as a matrix of one row.
 
         Raises ImportedModelError if it is missing, has another shape or type, or a value that is NaN or infinite.
         """
-        if name not in self.arrays:
+        if name not in self.rest:
             raise ImportedModelError(f"{self.path} has no array {name}, which a model of its options has.")
-        array = self.arrays.pop(name)
+        self.rest.remove(name)
+        return self.array(name, shape)
+
+    def array(self, name: str, shape: tuple[int | None, ...]) -> np.ndarray:
+        """Read an array of this shape, whether it was taken or not. Raises ImportedModelError as `take` does."""
+        array = self.arrays[name]
         if len(shape) == 1 and array.ndim == 2 and len(array) == 1:
             array = array[0]
         if array.dtype != np.float32:
@@ -50,10 +57,10 @@ class Arrays:
 
     def refuse_rest(self) -> None:
         """Raises ImportedModelError, with the first names, if there are arrays that nobody took."""
-        if self.arrays:
-            first = ", ".join(sorted(self.arrays)[:3])
+        if self.rest:
+            first = ", ".join(sorted(self.rest)[:3])
             raise ImportedModelError(
-                f"{self.path} has {len(self.arrays)} arrays that a model of its options has no place for, such as "
+                f"{self.path} has {len(self.rest)} arrays that a model of its options has no place for, such as "
                 f"{first}: this kind of model cannot be imported."
             )
 
@@ -80,7 +87,7 @@ class Tokens(NamedTuple):
         """Return the pieces by their ids here."""
         return pieces_here(self.source, self.target)
 
-    def values(self, config: TransformerConfig) -> dict[str, np.ndarray]:
+    def values(self, config: TransformerConfig) -> StoredArrays:
         """Return the weights of the embeddings and logits by their path."""
         pieces = self.pieces()
         labels = self.target.labels(pieces)
@@ -90,25 +97,45 @@ class Tokens(NamedTuple):
             "target_embedding": (self.embed_target, self.target.inputs(pieces)),
             "logits": (self.logits, labels),
         }
-        values = {}
+        values: dict[str, Callable[[], np.ndarray]] = {}
         for weight in weights_of_tokens(config):
             if weight.ours.endswith("/bias"):
-                values[weight.ours] = np.where(labels == NO_ROW, np.float32(NEVER), self.bias[labels])
+                values[weight.ours] = functools.partial(rows_at, self.bias, labels, NEVER)
             else:
                 matrix, numbers = rows[weight.ours.partition("/")[0]]
-                chosen = np.where((numbers == NO_ROW)[:, np.newaxis], np.float32(0), matrix[numbers])
-                values[weight.ours] = as_ours(weight, chosen, is_huggingface=False)
-        return values
+                values[weight.ours] = functools.partial(embeddings_of, weight, matrix, numbers)
+        return StoredArrays(values)
+
+
+def rows_at(rows: np.ndarray, numbers: np.ndarray, otherwise: float) -> np.ndarray:
+    """Return the rows with these numbers, and a constant for NO_ROW."""
+    chosen = rows[numbers]
+    chosen[numbers == NO_ROW] = otherwise
+    return chosen
+
+
+def embeddings_of(weight: Weight, matrix: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Return the rows of a matrix of embeddings as Keras has them, zeros for NO_ROW."""
+    return rows_at(as_ours(weight, matrix, is_huggingface=False), numbers, 0.0)
 
 
 def values_of_blocks(
     arrays: Arrays, config: TransformerConfig, name_of: Callable[[Weight], str], is_huggingface: bool
-) -> dict[str, np.ndarray]:
-    """Take the arrays of all blocks. Returns the weights by their path. Raises ImportedModelError as `take` does."""
-    values = {}
+) -> StoredArrays:
+    """Take the arrays of all blocks. Returns the weights by their path. Raises ImportedModelError as `take` does.
+
+    Each is read twice: now, so that whatever is wrong is told before anything is written, and when its weight is.
+    """
+    values: dict[str, Callable[[], np.ndarray]] = {}
     for weight in itertools.chain(weights_of_side("encoder", config), weights_of_side("decoder", config)):
         shape = weight.shape(config)
         if is_huggingface and weight.is_kernel:
             shape = shape[::-1]
-        values[weight.ours] = as_ours(weight, arrays.take(name_of(weight), shape), is_huggingface)
-    return values
+        arrays.take(name_of(weight), shape)
+        values[weight.ours] = functools.partial(array_as_ours, arrays, weight, name_of(weight), shape, is_huggingface)
+    return StoredArrays(values)
+
+
+def array_as_ours(arrays: Arrays, weight: Weight, name: str, shape: tuple[int, ...], is_huggingface: bool):
+    """Return the array of a weight as Keras has it, (inputs, outputs) of a kernel."""
+    return as_ours(weight, arrays.array(name, shape), is_huggingface)
