@@ -10,8 +10,9 @@ from keras_transformer.ground.tokens import EOS
 from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.text.placeholders import SYMBOL, symbols_of
 from train.config.training import RowLengths
+from train.data.corpus import Split
 from train.data.encoding import EncodedPairs, Sentences
-from train.data.placeholders import Placeholders, spans_of, with_placeholders
+from train.data.placeholders import Placeholders, placeholder_lines, spans_of, with_placeholders
 
 PAIRS = [
     ("see https://x.org now", "sieh https://x.org jetzt"),
@@ -95,3 +96,10 @@ def test_a_tokenizer_without_placeholders_is_refused(tmp_path):
     train_tokenizer([text for pair in PAIRS for text in pair], tmp_path / "t.model", 300)
     with pytest.raises(ConfigError, match="data.placeholders is 0.1, but the tokenizer has no placeholders"):
         Placeholders(Tokenizer(tmp_path / "t.model"), 0.1, ROWS)
+
+
+def test_the_pairs_that_could_have_placeholders_are_counted_with_one_of_them():
+    (line,) = placeholder_lines(Split("x", lambda: iter(PAIRS)))
+    assert line.startswith("data.placeholders: 2 of the first 4 training pairs ")
+    assert line.endswith("such as see https://x.org now ||| sieh https://x.org jetzt")
+    assert list(placeholder_lines(Split("x", lambda: iter(PAIRS[1::2])))) == []

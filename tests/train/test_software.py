@@ -223,9 +223,15 @@ def test_a_test_text_that_differs_from_a_training_text_by_numbers_case_and_marks
 def test_pairs_that_teach_nothing_are_left_out_and_counted():
     counts = Counter()
     pairs = [("1 + 2", "3 = 4"), ("PDF", "pdf"), ("Yes", "Ja"), ("Yes", "Ja"), ("Yes", "Doch")]
+    pairs += [("IMCOT", "[text/scalc/01/func_imcot.xhp#imcot_head not found].")]
     kept = without_repetitions([AlignedText(*pair, "d") for pair in pairs], counts)
     assert [pair[:2] for pair in kept] == [("Yes", "Ja"), ("Yes", "Doch")]
-    assert counts == {"without letters": 1, "the same in both languages": 1, "repeated": 1}
+    assert counts == {
+        "without letters": 1,
+        "the same in both languages": 1,
+        "repeated": 1,
+        "with a part of help that is missing": 1,
+    }
 
 
 def test_a_document_is_in_the_same_split_whatever_stands_beside_it():

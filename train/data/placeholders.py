@@ -1,7 +1,8 @@
 """Placeholders in training text: spans that are alike on both sides of a pair, replaced anew in every epoch."""
 
 import collections
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 
 import numpy as np
@@ -9,13 +10,16 @@ import numpy as np
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import EOS
 from keras_transformer.pieces.tokenizer import Tokenizer
-from keras_transformer.text.placeholders import placeholders_in, symbol_of
+from keras_transformer.text.placeholders import placeholders_in, symbol_of, symbols_of
 from keras_transformer.text.source import WORD
 from keras_transformer.text.spans import KINDS, TAGS, Protection, Span
 
 from ..config.training import RowLengths
+from .cleaning import shown
+from .corpus import Split
 from .encoding import EncodedPairs, Sentences
 
+MOST_LOOKED_AT = 10_000  # pairs at the beginning of a text in which spans are counted: 2 seconds
 CHUNK = 10_000  # pairs after which it looks whether to give up
 PROTECTION = Protection(tuple(kind for kind in KINDS if kind != TAGS))
 
@@ -75,6 +79,18 @@ def with_placeholders(source: str, target: str, symbols: Sequence[str]) -> tuple
                 text = text[:start] + symbol_for[value] + text[end:]
         texts.append(text)
     return (texts[0], texts[1]) if alike else None
+
+
+def placeholder_lines(split: Split) -> Iterator[str]:
+    """A line for the log: in how many pairs, at the beginning of a text, placeholders could stand, and for what."""
+    pairs = list(itertools.islice(split, MOST_LOOKED_AT))
+    fitting = [pair for pair in pairs if with_placeholders(*pair, symbols_of(1))]
+    if fitting:
+        example = f", such as {shown(fitting[0])}"
+        yield (
+            f"data.placeholders: {len(fitting):,} of the first {len(pairs):,} training pairs have a number, a name or "
+            f"another span that stands once on each side{example}"
+        )
 
 
 def spans_of(text: str) -> dict[tuple[int, int], str]:

@@ -36,7 +36,7 @@ from .corpus import Corpus, Split, own_shards, skipped_sentence
 from .encoding import EncodedPairs, EncodedShards, MarksOf, Sentences, encode_corpus, unmarked
 from .epochs import Redraw
 from .mixing import Mixture
-from .placeholders import Placeholders
+from .placeholders import Placeholders, placeholder_lines
 from .segmentation import BpeDropout
 from .vocabulary import share_tokenizer, tokenizer_on_trial
 
@@ -121,9 +121,11 @@ def check_not_empty(*splits: Split | None) -> None:
 
 
 def proposals(data: PreparedData, section: DataSection, worker: Worker) -> Iterator[str]:
-    """What `proposal_lines` says of the first of this worker's shards; nothing of trees."""
+    """What `proposal_lines` and `placeholder_lines` say of the first of this worker's shards; nothing of trees."""
     if section.outputs == TEXT:
-        yield from proposal_lines(own_shards(data.corpus.train, worker)[0], section)
+        first = own_shards(data.corpus.train, worker)[0]
+        yield from proposal_lines(first, section)
+        yield from placeholder_lines(first)
 
 
 def prepare_data(

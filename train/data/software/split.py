@@ -10,6 +10,7 @@ from typing import NamedTuple
 SHARES = {"test": 0.05, "validation": 0.03}  # of the documents; the rest is for training
 NAMES = ("train", "validation", "test", "pictures")
 NO_LETTERS = re.compile(r"[\W\d_]+")
+MISSING_PART = re.compile(r"\[text/\S+ not found\]")  # what LibreOffice's help has in its place
 
 
 class AlignedText(NamedTuple):
@@ -42,6 +43,8 @@ def without_repetitions(pairs: Iterable[AlignedText], counts: Counter) -> list[A
     for pair in pairs:
         if not letters_of(pair.source) or not letters_of(pair.target):
             counts["without letters"] += 1
+        elif MISSING_PART.search(pair.source) or MISSING_PART.search(pair.target):
+            counts["with a part of help that is missing"] += 1
         elif pair.source.casefold() == pair.target.casefold():
             counts["the same in both languages"] += 1
         elif (key := (pair.source, pair.target)) in seen:
