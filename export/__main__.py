@@ -90,7 +90,8 @@ def export(
     With `--format ctranslate2`, FOLDER becomes a model for CTranslate2 instead, with the tokenizer and a README.md
     that explains how to translate with it. The scores of the run's translations are compared. With `--format litert`
     it becomes a model for LiteRT, whose translations are compared. With `--format huggingface` it becomes one that
-    transformers opens as a MarianMTModel, with a model card; scores are compared.
+    transformers opens as a MarianMTModel, or as an M2M100ForConditionalGeneration, with a model card; scores are
+    compared.
 
     What is left out of the search is that of the run's inference.json, if it has it. A run that was trained on a
     treebank serves lines of brackets.
@@ -105,7 +106,9 @@ def export(
         sentences = None if no_check else check or folder.check_lines
         inference = folder.inference()
         options = SearchOptions(**search.with_run_defaults(inference.search))
-        languages = inference.languages.by_default(source_language, target_language)
+        languages = inference.languages
+        if format.name != "huggingface" or source_language or target_language:  # transformers asks for them itself
+            languages = languages.by_default(source_language, target_language)
         print(chosen.export(ExportJob(folder.path, to, options, max_source_tokens, sentences, languages)))
 
 

@@ -4,11 +4,14 @@ The keys are those of the hub's page "Model Cards" (huggingface.co/docs/hub/mode
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.notations import json_of, toml_of
+from keras_transformer.pieces.language_marks import NO_LANGUAGES
+from keras_transformer.pieces.language_marks import Languages as Told
+from keras_transformer.pieces.languages import short_code
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.search.options import SearchOptions
 
@@ -20,15 +23,15 @@ METRICS = {"BLEU": "bleu", "chrF": "chrf"}  # the hub's names of metrics that a 
 CARD = """\
 # {name}
 
-A Transformer that translates{languages}, in the format of Hugging Face's MarianMTModel.
+A Transformer that translates{languages}, in the format of Hugging Face's {model}.
 
 ```python
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-tokenizer = AutoTokenizer.from_pretrained("{name}")
+tokenizer = AutoTokenizer.from_pretrained("{name}"{of_source})
 model = AutoModelForSeq2SeqLM.from_pretrained("{name}")
 batch = tokenizer(["A sentence.", "Another one."], return_tensors="pt", padding=True)
-print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))
+print(tokenizer.batch_decode(model.generate(**batch{of_target}), skip_special_tokens=True))
 ```
 
 {scores}## What differs from the run
@@ -40,9 +43,12 @@ print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))
   one takes a place of the beam. With `num_beams=1`, or `length_penalty=0.0`, outputs that end before the limit are the
   same but for ties.
 - The run ends an output {extra_length} tokens after the length of its source; `max_length` is one limit for all.
-- `</s>`, `<unk>` and `<pad>` inside a text are special tokens to MarianTokenizer, and text to the run. It also takes
-  `>>xx<<` at the beginning of a text for the name of a language.
+- {special}
 """
+OF_MARIAN = """\
+`</s>`, `<unk>` and `<pad>` inside a text are special tokens to MarianTokenizer, and text to the run. It also takes
+  `>>xx<<` at the beginning of a text for the name of a language."""
+OF_M2M = "`</s>`, `<unk>`, `<pad>` and pieces of languages inside a text are special tokens there, and text to the run."
 SCORES = """\
 ## Scores
 
@@ -63,17 +69,39 @@ def model_card(
     license: str | None,
 ) -> str:
     """Return the README.md of the model `name`. `license`: as the hub calls it; None if it is not known."""
-    languages, scores = languages_of(run), scores_of(run)
-    return front_matter(name, languages, scores, license) + CARD.format(
+    languages, scores, told = languages_of(run), scores_of(run), run.inference().languages
+    is_m2m = bool(told.target_first)
+    codes = all_codes(told) or [code for code in languages if code]
+    return front_matter(name, codes, scores, license, "m2m_100" if is_m2m else "marian") + CARD.format(
         name=name,
         languages=f" {languages.source} into {languages.target}" if all(languages) else "",
+        **(usage_of_m2m(told) if is_m2m else USAGE_OF_MARIAN),
         scores=scores_table(scores),
         epsilon=epsilon_note(config),
-        positions=positions_note(config),
+        positions=f"A source, and an output, has at most {POSITIONS:,} tokens" if is_m2m else positions_note(config),
         penalty=penalty_note(options),
         beam_size=options.beam_size,
         extra_length=options.extra_length,
     )
+
+
+USAGE_OF_MARIAN = {"model": "MarianMTModel", "special": OF_MARIAN, "of_source": "", "of_target": ""}
+
+
+def usage_of_m2m(told: Told) -> dict[str, str]:
+    """Return what a card says of a model that is told its languages: of the first two, for example."""
+    source, target = next(iter(told.source)), list(told.target)[-1]
+    return {
+        "model": "M2M100ForConditionalGeneration",
+        "special": OF_M2M,
+        "of_source": f', src_lang="{source}"',
+        "of_target": f', forced_bos_token_id=tokenizer.convert_tokens_to_ids("{told.target[target]}")',
+    }
+
+
+def all_codes(told: Told) -> list[str]:
+    """Return the languages that a model reads and writes, as the hub calls them: by their short codes."""
+    return sorted({short_code(code): None for side in (told.source, told.target) for code in side})
 
 
 def epsilon_note(config: TransformerConfig) -> str:
@@ -106,7 +134,10 @@ def penalty_note(options: SearchOptions) -> str:
 
 
 def languages_of(run: RunFolder) -> Languages:
-    """Return the languages that the config.toml of a run names."""
+    """Return the pair that the inference.json of a run tells; of an older run, the one that its config.toml names."""
+    told = run.inference().languages
+    if told != NO_LANGUAGES:
+        return Languages(*(next(iter(side)) if len(side) == 1 else None for side in (told.source, told.target)))
     try:
         data = toml_of(run.config.read_text(encoding="utf-8-sig"))["data"]
         names = [data.get(f"{side}_language") for side in ("source", "target")]
@@ -144,13 +175,13 @@ def interval_of(score: Mapping[str, Any]) -> str:
     return f" ({score['interval'][0]:.2f} to {score['interval'][1]:.2f})" if score.get("interval") else ""
 
 
-def front_matter(name: str, languages: Languages, scores: Mapping[str, Any], license: str | None) -> str:
+def front_matter(name: str, codes: Sequence[str], scores: Mapping[str, Any], license: str | None, tag: str) -> str:
     """Return the head of the card. Its strings are written as JSON, which YAML includes."""
     lines = ["library_name: transformers", "pipeline_tag: translation"]
-    lines += ["language:", *(f"- {quoted(code)}" for code in dict.fromkeys(filter(None, languages)))] * any(languages)
+    lines += ["language:", *(f"- {quoted(code)}" for code in dict.fromkeys(codes))] * bool(codes)
     if license:
         lines.append(f"license: {quoted(license)}")
-    lines += ["tags:", "- translation", "- marian"]
+    lines += ["tags:", "- translation", f"- {tag}"]
     if scores:
         lines += model_index(name, scores)
     return "\n".join(["---", *lines, "---", "", ""])

@@ -2,11 +2,13 @@
 
 import logging
 import pathlib
+from typing import Any
 
 import keras
 
 from keras_transformer.models.imported.folder import import_folder
-from keras_transformer.translation.scorer import Scorer
+from keras_transformer.pieces.language_marks import SIDES
+from keras_transformer.translation.scorer import ScoredPair, Scorer
 from keras_transformer.translation.translator import Translator
 
 from ..certificate.agreement import TIES, ScoreComparison
@@ -23,11 +25,18 @@ def compare(folder: pathlib.Path, model: keras.Model, translator: Translator, li
     An import of such a folder computes what MarianMTModel does (tests/library/test_huggingface.py). Raises ExportError
     if a score differs by more than rounding, or by more than LayerNorm's epsilon explains if it is another.
     """
-    imported = import_folder(folder)
-    translations = [translation.text for translation in translator.translate(lines)]
+    imported, languages = import_folder(folder), translator.languages
+    codes: dict[str, Any] = {}
+    if languages.target_first:
+        codes = {f"{side}_language": languages.default(side) or next(iter(getattr(languages, side))) for side in SIDES}
+    translations = [translation.text for translation in translator.translate(lines, **codes)]
+
+    def scored(scorer: Scorer) -> list[ScoredPair]:
+        return scorer.score(lines, translations, **codes)
+
     longest = translator.max_source_tokens
-    expected = Scorer(model, translator.tokenizer, max_source_tokens=longest).score(lines, translations)
-    scores = Scorer(imported.transformer(), imported.tokenizer, max_source_tokens=longest).score(lines, translations)
+    expected = scored(Scorer(model, translator.tokenizer, max_source_tokens=longest, languages=languages))
+    scores = scored(Scorer(imported.transformer(), imported.tokenizer, max_source_tokens=longest, languages=languages))
     comparison = ScoreComparison.of(lines, (pair.score for pair in scores), (pair.score for pair in expected))
     epsilon = model.model_config.norm_epsilon
     if epsilon == EPSILON:

@@ -23,16 +23,14 @@ class Languages(NamedTuple):
     target: str | None = None
 
 
-def config_json(config: TransformerConfig) -> dict[str, Any]:
-    """Return what config.json holds: the shape of the model."""
+def shape_json(config: TransformerConfig) -> dict[str, Any]:
+    """Return the keys of config.json that tell the shape of a model of any kind."""
     sides = {
         f"{side}_{name}": value
         for side in ("encoder", "decoder")
         for name, value in (("attention_heads", config.num_heads), ("ffn_dim", config.d_ff))
     }
     return {
-        "architectures": ["MarianMTModel"],
-        "model_type": "marian",
         "is_encoder_decoder": True,
         "d_model": config.d_model,
         "encoder_layers": config.encoder_layers,
@@ -40,19 +38,28 @@ def config_json(config: TransformerConfig) -> dict[str, Any]:
         **sides,
         "activation_function": config.activation,
         "dropout": config.dropout,
+        "max_position_embeddings": POSITIONS,
+        "scale_embedding": True,
+        "dtype": "float32",
+    }
+
+
+def config_json(config: TransformerConfig) -> dict[str, Any]:
+    """Return what config.json of a MarianMTModel holds: the shape of the model."""
+    return {
+        "architectures": ["MarianMTModel"],
+        "model_type": "marian",
+        **shape_json(config),
         "vocab_size": config.vocab_size,
         "decoder_vocab_size": config.vocab_size,
         "share_encoder_decoder_embeddings": config.shared_embeddings,
         "tie_word_embeddings": config.shared_embeddings,
-        "max_position_embeddings": POSITIONS,
-        "scale_embedding": True,
         "static_position_embeddings": True,
         "normalize_before": False,  # this key and the next two: what transformers 4 and older ask for
         "normalize_embedding": False,
         "add_final_layer_norm": False,
         **IDS,
         "forced_eos_token_id": EOS,
-        "dtype": "float32",
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.layers.embedding import sinusoidal_encoding
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.models.imported.names import as_huggingface, order_of_channels, weights_of
@@ -29,9 +30,19 @@ def refuse_other_models(config: BaseModelConfig) -> None:
     shape = expressible(config, RUNTIME, HAS)
     if shape.norm_epsilon > 10 * EPSILON:  # by less, as by the default 1e-6, a score differs by about 1e-4
         refuse("norm_epsilon", shape.norm_epsilon, RUNTIME, str(EPSILON))
-    for field, width in (("key_dim", shape.d_k), ("value_dim", shape.d_v)):
-        if width * shape.num_heads != shape.d_model:
-            refuse(field, width, RUNTIME, f"d_model / num_heads, {shape.d_model} / {shape.num_heads},")
+    refuse_other_widths(shape, RUNTIME)
+
+
+def refuse_other_widths(config: TransformerConfig, runtime: str) -> None:
+    """Raise ExportError for heads of another width than d_model / num_heads."""
+    for field, width in (("key_dim", config.d_k), ("value_dim", config.d_v)):
+        if width * config.num_heads != config.d_model:
+            refuse(field, width, runtime, f"d_model / num_heads, {config.d_model} / {config.num_heads},")
+
+
+def float32_arrays(model: keras.Model) -> dict[str, np.ndarray]:
+    """Return the weights of a model by their paths."""
+    return {weight.path: np.asarray(keras.ops.convert_to_numpy(weight.value), np.float32) for weight in model.weights}
 
 
 def arrays_of(model: keras.Model) -> dict[str, np.ndarray]:
@@ -39,8 +50,7 @@ def arrays_of(model: keras.Model) -> dict[str, np.ndarray]:
 
     MarianMTModel computes the paper's sinusoids, unless the file holds a table: so tensor2tensor's are written.
     """
-    config = model.model_config
-    ours = {weight.path: np.asarray(keras.ops.convert_to_numpy(weight.value), np.float32) for weight in model.weights}
+    config, ours = model.model_config, float32_arrays(model)
     arrays = {}
     for weight in weights_of(config):
         array = ours.pop(weight.ours, None)

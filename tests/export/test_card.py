@@ -6,8 +6,10 @@ import pytest
 import yaml
 
 import keras_transformer as kt
-from export.huggingface.card import languages_of, model_card
+from export.huggingface.card import all_codes, languages_of, model_card
 from export.huggingface.settings import Languages
+from keras_transformer.pieces.language_marks import Languages as Told
+from keras_transformer.runs.inference import Inference
 from keras_transformer.runs.run_folder import RunFolder
 from tests.support.runs import RUN_MODEL
 
@@ -123,3 +125,16 @@ def test_the_card_names_what_differs(tmp_path):
 def test_languages_are_the_texts_that_the_configuration_names(data, expected, mark, tmp_path):
     (tmp_path / "config.toml").write_text(f"{mark}[data]\n{data}\n", encoding="utf-8")
     assert languages_of(RunFolder(tmp_path)) == Languages(*expected)
+
+
+@pytest.mark.parametrize(
+    ("told", "pair", "codes"),
+    [
+        (Told({"en": ""}, {"de": ""}), ("en", "de"), ["de", "en"]),
+        (Told({}, {"deu": ">>deu<<", "fra": ">>fra<<"}, source_first="target"), (None, None), ["de", "fr"]),
+    ],
+)
+def test_languages_that_the_run_itself_tells_win(told, pair, codes, tmp_path):
+    (tmp_path / "config.toml").write_text('[data]\nsource_language = "x"\ntarget_language = "y"\n', encoding="utf-8")
+    Inference(languages=told).save(tmp_path / "inference.json")
+    assert languages_of(RunFolder(tmp_path)) == Languages(*pair) and all_codes(told) == codes

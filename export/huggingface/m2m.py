@@ -1,0 +1,174 @@
+"""A Hugging Face folder of M2M100ForConditionalGeneration: the inverse of keras_transformer/models/imported/m2m.py."""
+
+import pathlib
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.models.imported.m2m import FAIRSEQ, FUNCTION, LANGUAGE, LANGUAGE_CODES, MASK, MODEL_TYPE, SPM
+from keras_transformer.models.imported.names import as_huggingface, weights_of
+from keras_transformer.models.imported.vocabulary import original, renamed
+from keras_transformer.pieces.language_marks import Languages
+from keras_transformer.pieces.pair_tokenizer import PairTokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.search.options import SearchOptions
+
+from ..expressible import SIZES, expressible
+from ..versions import ExportError
+from .settings import generation_json, shape_json, write_json
+from .weights import EPSILON, float32_arrays, refuse_other_widths
+
+RUNTIME = "Hugging Face's M2M100ForConditionalGeneration"
+BOS_THERE, PAD_THERE, EOS_THERE, UNK_THERE = range(len(FAIRSEQ))
+IDS = {
+    "bos_token_id": BOS_THERE,
+    "pad_token_id": PAD_THERE,
+    "eos_token_id": EOS_THERE,
+    "decoder_start_token_id": EOS_THERE,
+}
+HAS = SIZES | {
+    "activation": ("relu", "gelu", "silu", "swish"),
+    "norm": (FUNCTION["norm"],),
+    "norm_epsilon": (EPSILON,),
+    "sinusoids": (FUNCTION["sinusoids"],),
+    "first_position": (PAD_THERE + 1,),
+    "decoder_start": ("eos",),
+    "shared_embeddings": (True,),
+}
+
+
+class Pieces(NamedTuple):
+    """The vocabulary of a model in the order of fairseq.
+
+    names, numbers: of each piece there, and its id here. texts: how many of them a text may have: the first ones.
+    """
+
+    names: list[str]
+    numbers: list[int]
+    texts: int
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer) -> "Pieces":
+        """Raises ExportError for a vocabulary that was not imported from such a model."""
+        pieces, bos = tokenizer.pieces(), renamed(FAIRSEQ[BOS_THERE])
+        if not isinstance(tokenizer, PairTokenizer) or tokenizer.has_tags or bos not in pieces:
+            raise ExportError(f"{RUNTIME} has the vocabulary of one of fairseq's models, and that of this run is none.")
+        special = [pieces.index(bos), PAD, EOS, UNK]
+        numbers = special + [number for number in range(len(pieces)) if number not in (*special, BOS)]
+        names = FAIRSEQ + [original(pieces[number]) for number in numbers[len(FAIRSEQ) :]]
+        silent = (place for place, number in enumerate(numbers) if number in tokenizer.silent and place >= len(FAIRSEQ))
+        return cls(names, numbers, next(silent, len(names)))
+
+    @property
+    def added(self) -> list[str]:
+        """The pieces that no text has."""
+        return self.names[self.texts :]
+
+    def language_codes(self) -> str:
+        """Return the name of M2M100Tokenizer's list of languages that the pieces have; "" for a model of NLLB.
+
+        Raises ExportError, with the languages that no list has, for others.
+        """
+        codes = [match["m2m"] for piece in self.added if (match := LANGUAGE.fullmatch(piece)) and match["m2m"]]
+        for name, listed in LANGUAGE_CODES.items():
+            if codes == listed.split() and self.added[: len(codes)] == [f"__{code}__" for code in codes]:
+                return name
+        if not codes:
+            return ""
+        more = [code for code in codes if code not in LANGUAGE_CODES["m2m100"].split()]
+        raise ExportError(
+            "transformers' M2M100Tokenizer has a list of languages of its own"
+            + (f", without {', '.join(more)}" if more else ", in another order")
+            + ": export this model with --format saved_model or litert."
+        )
+
+
+def check_m2m(config: BaseModelConfig, tokenizer: Tokenizer) -> None:
+    """Raise ExportError, which names the field of model.json or the language, for what transformers cannot express."""
+    refuse_other_widths(expressible(config, RUNTIME, HAS), RUNTIME)
+    Pieces.of(tokenizer).language_codes()
+
+
+def arrays_of_m2m(model: keras.Model, tokenizer: Tokenizer) -> dict[str, np.ndarray]:
+    """Return the arrays of M2M100ForConditionalGeneration by their names.
+
+    Raises ExportError if the logits have a bias, other than that which keeps BOS from being written.
+    """
+    ours, config = float32_arrays(model), model.model_config
+    bias = ours.pop("embedding/bias", np.zeros(config.vocab_size, np.float32))
+    if np.delete(bias, BOS).any():
+        raise ExportError(f"The logits of this run have a bias, and {RUNTIME} has none: export it as saved_model.")
+    arrays = {
+        weight.huggingface: as_huggingface(weight, ours.get(weight.ours, np.zeros(weight.shape(config), np.float32)))
+        for weight in weights_of(config)
+        if weight.ours != "embedding/bias"
+    }
+    arrays["model.shared.weight"] = arrays["model.shared.weight"][Pieces.of(tokenizer).numbers]
+    return arrays
+
+
+def config_json(config: TransformerConfig) -> dict[str, Any]:
+    """Return what config.json holds; its vocabulary has one piece fewer, since BOS is </s> there."""
+    return {
+        "architectures": ["M2M100ForConditionalGeneration"],
+        "model_type": MODEL_TYPE,
+        **shape_json(config),
+        "vocab_size": config.vocab_size - 1,
+        "tie_word_embeddings": True,
+        **IDS,
+    }
+
+
+def write_m2m(
+    model: keras.Model,
+    tokenizer: Tokenizer,
+    languages: Languages,
+    options: SearchOptions,
+    longest: int,
+    folder: pathlib.Path,
+) -> None:
+    """Write config.json, generation_config.json and the files of the tokenizer. longest: tokens of a source."""
+    pieces = Pieces.of(tokenizer)
+    ids = {name: number for number, name in enumerate(pieces.names)}
+    never = {"bad_words_ids": [[PAD_THERE], [UNK_THERE]], **IDS}
+    generation = generation_json(options, longest) | never
+    if code := languages.default("target"):
+        generation["forced_bos_token_id"] = ids[languages.target[code]]
+    write_json(folder / "config.json", config_json(model.model_config))
+    write_json(folder / "generation_config.json", generation)
+    (folder / SPM).write_bytes(tokenizer.sentencepiece_models["source.spm"])
+    write_json(folder / "tokenizer_config.json", tokenizer_json(pieces, languages, longest))
+    if pieces.language_codes():
+        of_languages = [name for name in pieces.added if LANGUAGE.fullmatch(name)]
+        write_json(folder / "special_tokens_map.json", {"additional_special_tokens": of_languages})
+        write_json(folder / "vocab.json", {name: ids[name] for name in pieces.names[: pieces.texts]})
+
+
+def tokenizer_json(pieces: Pieces, languages: Languages, longest: int) -> dict[str, Any]:
+    """Return what tokenizer_config.json holds."""
+    settings: dict[str, Any] = {
+        "tokenizer_class": "M2M100Tokenizer" if (codes := pieces.language_codes()) else "NllbTokenizer",
+        "src_lang": languages.default("source") or None,
+        "tgt_lang": languages.default("target") or None,
+        "model_max_length": longest,
+        "bos_token": FAIRSEQ[BOS_THERE],
+        "pad_token": FAIRSEQ[PAD_THERE],
+        "eos_token": FAIRSEQ[EOS_THERE],
+        "unk_token": FAIRSEQ[UNK_THERE],
+    }
+    if codes:
+        settings["language_codes"] = codes
+    else:
+        kinds = {"lstrip": False, "rstrip": False, "normalized": False, "single_word": False, "special": True}
+        settings["legacy_behaviour"] = bool(languages.source_last)
+        settings["added_tokens_decoder"] = {
+            str(number): {"content": name, **kinds}
+            for number, name in enumerate(pieces.names)
+            if number >= pieces.texts
+        }
+        settings["extra_special_tokens"] = [name for name in pieces.added if name != MASK]
+    return {name: value for name, value in settings.items() if value is not None}
