@@ -27,7 +27,7 @@ from .health import Health
 from .models_config import models_of
 from .options import ServerOptions, in_url
 from .own_host import is_peer_here
-from .protobuf_codec import ProtobufCodec
+from .protobuf_codec import ProtobufCodec, check_fields
 from .protocol import metadata_of, status_of
 from .secrets import Secrets
 from .sockets import only_for_the_group, remove_stale
@@ -280,7 +280,9 @@ async def received(
 
 
 def parse(request_type: type[Message], body: bytes) -> Message:
-    """Return the message in a body. Raises RequestError if there is none of this type."""
+    """Return the message in a body. Raises RequestError if there is none of this type, or if it has too many fields."""
+    if request_type is PredictRequest:
+        check_fields(body)
     try:
         return request_type.FromString(body)
     except DecodeError:

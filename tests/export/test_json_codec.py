@@ -155,6 +155,26 @@ def test_a_number_beyond_every_float_is_not_infinity(number):
         arrays(f'{{"inputs": {{"alpha": [{number}]}}}}'.encode())
 
 
+@pytest.mark.parametrize("value", ["[]", "{}", '"a"', "1", "1.5", "null", "[[]]", '"\\"[,"'])
+def test_a_body_has_so_many_values_and_what_stands_in_strings_is_none(value):
+    signs = 1 + value.count("[[") if '"' not in value and value[0] in "[{" else 0
+    count = json_codec.MOST_VALUES // (1 + signs) - 3  # a comma each, and what begins it
+    assert len(json_codec.parsed(f'{{"inputs": [{",".join([value] * count)}]}}'.encode())["inputs"]) == count
+    with pytest.raises(RequestError, match=f"more than {json_codec.MOST_VALUES} JSON values"):
+        json_codec.parsed(f'{{"inputs": [{",".join([value] * (count + 6))}]}}'.encode())
+
+
+@pytest.mark.parametrize("text", ["[,{" * 200_000, '",\\' * 200_000])
+def test_a_long_text_may_have_any_signs(text):
+    assert json_codec.parsed(json.dumps({"inputs": [text]}).encode()) == {"inputs": [text]}
+
+
+@pytest.mark.parametrize("text", ['"' + '\\"' * 400_000, '"' * 800_000, "\\" * 800_000])
+def test_a_body_of_quotes_is_refused_in_seconds_not_hours(text):
+    with pytest.raises(RequestError):
+        json_codec.parsed(b"[" + b"," * json_codec.MOST_VALUES + text.encode())
+
+
 def test_a_body_of_gzip_that_is_cut_off_is_refused():
     body = gzip.compress(b'{"inputs": ["a"]}')
     assert json_codec.unzipped(body, 100) == b'{"inputs": ["a"]}'

@@ -7,10 +7,56 @@ from tensorflow.core.framework.tensor_pb2 import TensorProto
 from tensorflow_serving.apis.predict_pb2 import PredictRequest, PredictResponse
 
 from export.server.errors import Code, RequestError
-from export.server.protobuf_codec import MOST_ELEMENTS, ProtobufCodec, array_of, shape_of, tensor_of
+from export.server.protobuf_codec import (
+    MOST_ELEMENTS,
+    MOST_FIELDS,
+    ProtobufCodec,
+    array_of,
+    check_fields,
+    shape_of,
+    tensor_of,
+)
 from export.server.signature import MOST_DIMENSIONS
 
 STRING, FLOAT, VARIANT = tf.string.as_datatype_enum, tf.float32.as_datatype_enum, tf.variant.as_datatype_enum
+
+
+def request_of(kind, count):
+    """A PredictRequest with so many fields of a kind, and four more: the input, its name, its tensor and the shape."""
+    request = PredictRequest()
+    if kind == "filter":
+        request.output_filter.extend([""] * (count + 4))
+    elif kind == "inputs":
+        for number in range((count + 4) // 3):  # an input is a field, and has two
+            request.inputs[f"{number:06d}"].SetInParent()
+    elif kind == "text":
+        request.inputs["text"].string_val.extend([b""] * (count + 1))
+        request.inputs["text"].tensor_shape.SetInParent()
+        request.inputs["text"].string_val.pop()
+    elif kind == "dimensions":
+        for _ in range(count):
+            request.inputs["text"].tensor_shape.dim.add()
+    return request
+
+
+@pytest.mark.parametrize("kind", ["filter", "inputs", "text", "dimensions"])
+def test_a_request_has_so_many_fields_wherever_they_stand(kind):
+    check_fields(request_of(kind, MOST_FIELDS - 4).SerializeToString() + b"\x52\x00" * (kind == "inputs"))
+    with pytest.raises(RequestError, match=f"more than {MOST_FIELDS} fields"):
+        check_fields(request_of(kind, MOST_FIELDS).SerializeToString())
+
+
+def test_a_long_text_is_one_field():
+    request = PredictRequest()
+    request.inputs["text"].string_val.append(b"\x12\x00" * MOST_FIELDS * 2)
+    check_fields(request.SerializeToString())
+
+
+@pytest.mark.parametrize("end", [b"\x80", b"\x12", b"\x12\xff\xff\xff\xff\x0f", b"\xff" * 9])
+def test_a_body_that_ends_in_a_field_is_left_to_the_parser_and_costs_no_more(end):
+    check_fields(b"\x1a\x00" * (MOST_FIELDS - 9) + b"\x1a\x10" + b"a" * 16 + end)
+    with pytest.raises(RequestError):
+        check_fields(b"\x12\x02\x12\x00" * MOST_FIELDS + end)
 
 
 def proto(dtype, shape, **values):
