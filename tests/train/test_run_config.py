@@ -159,7 +159,7 @@ def test_a_run_that_starts_from_another_has_its_tokenizer_unless_it_names_one(lo
         ("model.dropout=0.1", "there is no key model.dropout; did you mean training.dropout?"),
         ("nothing.like.it=1", "there is no key nothing."),
         ("data.train=x", "there is no key data.train if data.source is 'numbers'."),
-        ("data.source=web", "data.source is 'web'; ", "'files', 'numbers', 'tfds'"),
+        ("data.source=web", "data.source is 'web'; ", "'files', 'gettext', 'numbers', 'tfds'"),
         ("data.maximum=many", "data.maximum is 'many': ", "integer"),
         ("training.steps=many", "training.steps is 'many': ", "integer"),
         ("training.steps=", "training.steps is '': ", "integer"),

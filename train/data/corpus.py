@@ -52,7 +52,8 @@ class Split:
     description: which part of its source it is, for report.md; "" if the configuration tells.
 
     parts: returns an iterator over the name of the part, such as "en to de", that each pair belongs to, those without
-    text among them; it is empty if nobody names parts.
+    text among them; it is empty if nobody names parts. documents: likewise the name of the document of each pair.
+    ends_documents: whether a pair without text on either side ends a document; it is then not counted as skipped.
 
     told: the languages of its pairs; if its entries differ in them, those of each entry, and counts returns an iterator
     over the number of pairs of each, those without text among them.
@@ -60,6 +61,7 @@ class Split:
 
     trees: Sequence[Any] = ()
     description = ""
+    ends_documents = False
 
     def __init__(
         self,
@@ -71,7 +73,9 @@ class Split:
         parts: Callable[[], Iterable[str]] = tuple,
         told: Iterable[Codes] = (NO_CODES,),
         counts: Callable[[], Iterable[int]] = tuple,
+        documents: Callable[[], Iterable[str]] = tuple,
     ):
+        self.documents = documents
         self.name = name
         self.parts = parts
         self.told = tuple(told)
@@ -128,7 +132,8 @@ class Split:
         is_empty, cleaner = True, self._cleaner() if self._cleaner else None
         for number, ((source, target), codes) in enumerate(self._raw(), 1):
             if is_blank(source) or is_blank(target):
-                self.skipped["empty source" if is_blank(source) else "empty target"] += 1
+                if not (self.ends_documents and is_blank(source) and is_blank(target)):
+                    self.skipped["empty source" if is_blank(source) else "empty target"] += 1
                 self.blank.append(number)
             elif cleaner and (reason := cleaner.reason_to_drop(source, target)):
                 self.skipped[reason] += 1

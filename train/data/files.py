@@ -75,11 +75,20 @@ def read_columns(path: pathlib.Path, hint: str) -> Iterator[Pair]:
 
     Raises CorpusError, with `hint` at its end, for any other line without a tab.
     """
+    return ((columns[0], columns[1]) for columns in _columns(path, 2, f"no tab between source and target. {hint}"))
+
+
+def read_documents(path: pathlib.Path) -> Iterator[str]:
+    """Yield the third column of each line, the name of its document. Raises CorpusError for a line without it."""
+    return (columns[2] for columns in _columns(path, 3, 'no third column, which data.documents = "column" needs.'))
+
+
+def _columns(path: pathlib.Path, least: int, lack: str) -> Iterator[list[str]]:
     for number, line in enumerate(lines_of(path), start=1):
-        columns = line.split("\t") if not is_blank(line) else ["", ""]
-        if len(columns) < 2:
-            raise CorpusError(f"{path}, line {number:,} has no tab between source and target. {hint}".rstrip())
-        yield columns[0], columns[1]
+        columns = line.split("\t") if not is_blank(line) else [""] * least
+        if len(columns) < least:
+            raise CorpusError(f"{path}, line {number:,} has {lack}".rstrip())
+        yield columns
 
 
 def lines_of(path: pathlib.Path) -> Iterator[str]:

@@ -33,6 +33,7 @@ from .batches import PackedBatches, ShardedBatches
 from .cache import CorpusCache
 from .cleaning import cleaning_settings, joined_examples, proposal_lines
 from .corpus import Corpus, Split, own_shards, skipped_sentence
+from .documents import document_lines
 from .encoding import EncodedPairs, EncodedShards, MarksOf, Sentences, encode_corpus, unmarked
 from .epochs import Redraw
 from .mixing import Mixture
@@ -121,11 +122,13 @@ def check_not_empty(*splits: Split | None) -> None:
 
 
 def proposals(data: PreparedData, section: DataSection, worker: Worker) -> Iterator[str]:
-    """What `proposal_lines` and `placeholder_lines` say of the first of this worker's shards; nothing of trees."""
+    """Lines on cleaning, placeholders and documents, of the first of this worker's shards; nothing of trees."""
     if section.outputs == TEXT:
         first = own_shards(data.corpus.train, worker)[0]
         yield from proposal_lines(first, section)
         yield from placeholder_lines(first)
+        splits = (first, data.corpus.validation, data.corpus.test)
+        yield from document_lines(split for split in splits if split is not None)
 
 
 def prepare_data(

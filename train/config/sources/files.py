@@ -97,7 +97,7 @@ class FilesData(DataSection):
     """
 
     PATHS = ("train", "validation", "test")
-    AFTER_TRAINING = (*DataSection.AFTER_TRAINING, "source_language", "target_language")  # names: they decide no pair
+    AFTER_TRAINING = (*DataSection.AFTER_TRAINING, "source_language", "target_language", "documents")  # decide no pair
 
     source: Literal["files"]
     source_language: str = "source"
@@ -105,6 +105,7 @@ class FilesData(DataSection):
     train: list[Entry] = pydantic.Field(min_length=1)
     validation: list[Entry] = pydantic.Field(min_length=1)
     test: list[Entry] = []
+    documents: Literal["column", "blank line"] | None = None  # what tells documents apart; None: nothing does
     train_pairs: int | None = pydantic.Field(None, ge=1)  # the first so many of them; None: all
 
     @pydantic.field_validator("train", "validation", "test", mode="before")
@@ -126,6 +127,16 @@ class FilesData(DataSection):
         if self.train_pairs and any(entry.weight is not None for entry in self.entries("train")):
             raise ValueError(
                 f"train_pairs {self.train_pairs} and a weight of an entry do not go together: leave one out"
+            )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def check_documents(self) -> "FilesData":
+        pairs = [entry.names for entry in self.all_entries() if not isinstance(entry.files, str)]
+        if self.documents == "column" and pairs:
+            raise ValueError(
+                f'documents is "column", the third of a TSV file, but {pairs[0]} are two files: set it to '
+                '"blank line", or put both sides and the name of the document into one file'
             )
         return self
 

@@ -9,7 +9,7 @@ from keras_transformer.pieces.normalization import is_blank
 
 from ...config.sources.files import FilesData, FilesEntry
 from ..corpus import Corpus, CorpusError, Pair, Split
-from ..files import file_stamp, read_aligned, read_columns
+from ..files import file_stamp, read_aligned, read_columns, read_documents
 
 
 def read_corpus(data: FilesData) -> Corpus:
@@ -78,7 +78,25 @@ def _split(
     def parts() -> Iterator[str]:
         return itertools.chain.from_iterable(map(itertools.repeat, (entry.part for entry in entries), counts()))
 
-    return Split(f"data.{name}{of}", read, fingerprint, mixed=mixed, parts=parts, told=told, counts=counts)
+    def documents() -> Iterator[str]:
+        names = itertools.chain.from_iterable(_documents(data, name, entries, files) for files in paths)
+        return itertools.islice(names, most_pairs)
+
+    key = f"data.{name}{of}"
+    split = Split(key, read, fingerprint, mixed=mixed, parts=parts, told=told, counts=counts, documents=documents)
+    split.ends_documents = data.documents == "blank line"
+    return split
+
+
+def _documents(data: FilesData, name: str, entries: list[FilesEntry], paths: list[pathlib.Path]) -> Iterator[str]:
+    """The name of the document of each pair of an entry: its third column, or its file and its number there."""
+    if data.documents == "column":
+        yield from read_documents(paths[0])
+    elif data.documents:
+        number = 1
+        for source, target in _read(name, entries, paths):
+            yield f"{paths[0]}, document {number}"
+            number += is_blank(source) and is_blank(target)
 
 
 def tagged(pairs: Iterable[Pair], tag: str) -> Iterator[Pair]:
