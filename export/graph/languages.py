@@ -8,6 +8,7 @@ from keras_transformer.ground.tokens import EOS, PAD
 from keras_transformer.pieces.language_marks import SIDES, SOURCE, TARGET, Languages, MarkReader, named
 from keras_transformer.pieces.languages import SHORT_CODES, short_code
 from keras_transformer.pieces.pair_tokenizer import SPECIAL_PIECES
+from keras_transformer.pieces.sources import LEAVE_OUT
 from keras_transformer.pieces.tokenizer import Tokenizer
 
 from .ragged_rows import kept
@@ -16,6 +17,7 @@ from .slices import with_end
 UNKNOWN, UNTOLD, SEVERAL = -1, -2, -3  # in place of the number of a language
 BEGINS = "begins_with_mark"  # among the rules of lines
 END = SPECIAL_PIECES[EOS]
+CONTRADICTION = f"A line begins with the tag of another language than is asked for: {LEAVE_OUT}"
 VERBS = {SOURCE: "reads", TARGET: "writes"}
 
 
@@ -57,8 +59,18 @@ class GraphLanguages(tf.Module):
         return LineMarks(*(tokens[side] if side else tf.fill(tf.shape(source), PAD) for side in places))
 
     def of_source(self, pieces, marks: LineMarks):
-        """Return sources with EOS and their marks: int32 RaggedTensor (B, None) -> the same."""
-        return with_marks(pieces, marks.first, marks.last) if self.most_in_source else with_end(pieces)
+        """Return sources with EOS and their marks: int32 RaggedTensor (B, None) -> the same.
+
+        The graph fails with a sentence if a source begins with a token of a language that is not its first mark.
+        """
+        if not self.most_in_source:
+            return with_end(pieces)
+        begins = pieces[:, :1].to_tensor(PAD, shape=(None, 1))  # (B, 1)
+        is_tag = tf.reduce_any(begins == sorted(self._reader.tokens), axis=1)
+        is_other = is_tag & (marks.first != PAD) & (begins[:, 0] != marks.first)
+        check = tf.debugging.Assert(~tf.reduce_any(is_other), [CONTRADICTION, tf.where(is_other)[:1]])
+        with tf.control_dependencies([check]):
+            return with_marks(pieces, tf.identity(marks.first), marks.last)
 
     def of_target(self, pieces, marks: LineMarks):
         """Return outputs with EOS and their openings: int32 RaggedTensor (B, None) -> the same."""

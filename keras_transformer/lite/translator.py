@@ -99,7 +99,9 @@ class LiteTranslator(Engine):
         marks = [self._mark_reader.marks(ask.source_language, ask.target_language) for ask in asks]
         constraints = with_openings(self._constraints.read(asks, first_line), marks)
         longest = self.description.max_source_tokens
-        encoded = list(encoded_lines(self.tokenizer, lines, longest, first_line, marks=marks))
+        encoded = list(
+            encoded_lines(self.tokenizer, lines, longest, first_line, tags=self._mark_reader.tokens, marks=marks)
+        )
         results = search_under(constraints, asks, encoded, self._search_ids, self.tokenizer.decode)
         if lost := [number for number, translations in enumerate(results) if not translations]:
             raise UserError(

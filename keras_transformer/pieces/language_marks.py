@@ -5,7 +5,7 @@ source language there, and lets the target begin with its own, as NLLB-200 does.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_transformer.ground.errors import ConfigError
@@ -34,6 +34,10 @@ class Marks(NamedTuple):
         """
         ids = ids[len(self.first) :] if tuple(ids[: len(self.first)]) == self.first else ids
         return [*self.first, *ids[: longest - 1 - len(self.first) - len(self.last)], EOS, *self.last]
+
+    def contradicts(self, ids: Sequence[int], tokens: Collection[int]) -> bool:
+        """Return whether a text begins with another one of the tokens of languages than its own first mark."""
+        return bool(self.first) and bool(ids) and ids[0] in tokens and ids[0] != self.first[0]
 
     def before(self, ids: Sequence[int]) -> list[int]:
         """Return the tokens of an output with its opening and EOS."""
@@ -174,7 +178,10 @@ def named(codes: Sequence[str]) -> str:
 
 
 class MarkReader:
-    """Turns the languages of a sentence into Marks. Raises ConfigError if the tokenizer lacks a piece of a language."""
+    """Turns the languages of a sentence into Marks. Raises ConfigError if the tokenizer lacks a piece of a language.
+
+    tokens: those that stand for a language.
+    """
 
     def __init__(self, languages: Languages, tokenizer: "Tokenizer"):
         self.languages = languages
@@ -184,7 +191,7 @@ class MarkReader:
         self._ids = {
             side: {code: ids[piece] for code, piece in getattr(languages, side).items() if piece} for side in SIDES
         }
-        self._of_languages = {number for side in self._ids.values() for number in side.values()}
+        self.tokens = {number for side in self._ids.values() for number in side.values()}
         self.most_in_source = bool(languages.source_first) + bool(languages.source_last)
 
     def token(self, side: str, code: str) -> int:
@@ -204,6 +211,6 @@ class MarkReader:
     def marks_on(self, source: Sequence[int], target: Sequence[int]) -> Marks:
         """Return the marks that the tokens of a pair have, as `Marks.around` and `Marks.before` put them there."""
         places = source[:1], source[-1:], target[:1]
-        found = ([token for token in tokens if token in self._of_languages] for tokens in places)
+        found = ([token for token in tokens if token in self.tokens] for tokens in places)
         sides = (getattr(self.languages, place) for place in PLACES)
         return Marks(*(tuple(tokens) if side else () for side, tokens in zip(sides, found, strict=True)))

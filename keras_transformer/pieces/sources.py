@@ -2,7 +2,7 @@
 
 import logging
 import numbers
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,6 +89,9 @@ def encoded_prefix(tokenizer: "Tokenizer", text: str, longest: int) -> list[int]
     return ids
 
 
+LEAVE_OUT = "leave out the one in the line, or name no other language."
+
+
 def encoded_lines(
     tokenizer: "Tokenizer",
     lines: list[str],
@@ -96,6 +99,7 @@ def encoded_lines(
     first_line: int = 1,
     are_targets: bool = False,
     marks: Sequence[Marks] = (),
+    tags: Collection[int] = (),
 ) -> Iterator[list[int]]:
     """Yield the token ids of each line, ending in EOS; [] for a blank line.
 
@@ -104,7 +108,8 @@ def encoded_lines(
     the first is number `first_line`. A line of more than BYTES_PER_TOKEN bytes per token is cut to these before, so
     that no line costs more than that. A source line that begins with a tag of a language which the tokenizer does not
     have is named too. are_targets: whether the lines are of the target side. marks: of each line, whose tokens then
-    stand at both ends of its own, and count among the `longest`: see `Marks.around`.
+    stand at both ends of its own, and count among the `longest`: see `Marks.around`. tags: the tokens that stand for a
+    language. Raises InputError for a line that begins with one, and has another one as its first mark.
     """
     most = longest * BYTES_PER_TOKEN
     cut = [first_bytes(line, most) for line in lines]
@@ -127,6 +132,9 @@ def encoded_lines(
             )
         if len(cut[number - first_line]) < len(line):
             log.warning("line %d has more than %d bytes; only the first of them are used", number, most)
+        if of_line.contradicts(ids, tags):
+            written, asked = (tokenizer.pieces()[token] for token in (ids[0], of_line.first[0]))
+            raise InputError(f"Line {number} begins with {written}, but its language is {asked}: {LEAVE_OUT}")
         room = longest - 1 - len(of_line.first) - len(of_line.last)
         if len(ids) > room:
             log.warning("line %d has %d tokens; only the first %d are used", number, len(ids), room)

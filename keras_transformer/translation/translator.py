@@ -230,7 +230,11 @@ class Translator(Engine):
     def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
         marks = self._marks(asks)
         constraints = with_openings(self._reader.read(asks, first_line), marks)
-        encoded = list(encoded_lines(self.tokenizer, lines, self.max_source_tokens, first_line, marks=marks))
+        encoded = list(
+            encoded_lines(
+                self.tokenizer, lines, self.max_source_tokens, first_line, tags=self._mark_reader.tokens, marks=marks
+            )
+        )
         if self.trained_tokens is not None:
             self.longer_than_trained += sum(len(ids) > self.trained_tokens for ids in encoded)
         results = search_under(constraints, asks, encoded, self._search_ids, self.tokenizer.decode)

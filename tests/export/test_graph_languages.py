@@ -86,3 +86,24 @@ def test_the_graph_translates_and_scores_as_the_model_does(model, name):
 
 def to_lists(values):
     return {name: [value] for name, value in values.items()}
+
+
+@pytest.mark.parametrize("name", ["m2m", "tags"])
+def test_a_tag_in_the_line_that_contradicts_the_language_is_refused_in_the_graph_too(model, name):
+    tokenizer, graph = model[1], GraphLanguages(ALL[name], model[1])
+    own, other = (("en", "deu_Latn"), ("deu_Latn", "srp_Latn"))[name == "tags"]
+    source = graph.of_source
+
+    def sources(*lines, codes=("en", "de")):
+        marks = graph.marks(*(tf.constant([code] * len(lines)) for code in codes))
+        return source(tf.ragged.constant([tokenizer.encode(line) for line in lines], tf.int32), marks).to_list()
+
+    codes = ("en" if name == "m2m" else "", "de")
+    plain, tagged = sources("the dog", f"{PIECES[own]}the dog", codes=codes)
+    assert plain == tagged
+    with pytest.raises(tf.errors.InvalidArgumentError, match="begins with the tag of another language than is asked"):
+        sources("the dog", "", f"{PIECES[other]} the dog", codes=codes)
+    if name == "tags":  # asked for none
+        assert sources(f"{PIECES[other]} the dog", codes=("", "")) == [
+            [*tokenizer.encode(f"{PIECES[other]} the dog"), 3]
+        ]

@@ -6,7 +6,7 @@ import functools
 import numpy as np
 import pytest
 
-from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.ground.tokens import BOS, EOS
 from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
@@ -191,3 +191,30 @@ def test_each_line_may_have_languages_of_its_own(translator_for, name):
         assert [each.text for each in found[number]] == [each.text for each in expected]
     with pytest.raises(ConfigError, match="There are 2 languages for 3 lines: give one, or one per line"):
         translator.translate(lines, target_language=["de", "fr"])
+
+
+@pytest.mark.parametrize("name", ["m2m", "tags"])
+@pytest.mark.parametrize("space", ["", " ", "\t"])
+def test_a_tag_in_the_line_that_contradicts_the_language_is_refused_by_all_and_the_same_one_counts_once(
+    model, translator_for, name, space
+):
+    translator, asked = translator_for(name), {"target_language": "de"}
+    asked |= {"source_language": "en"} if name == "m2m" else {}
+    own, other = ("__en__", "__de__") if name == "m2m" else ("__de__", "__fr__")
+    [plain] = translator.translate(["the dog"], **asked)
+    [tagged] = translator.translate([f"{space}{own}the dog"], **asked)
+    assert tagged.text == plain.text
+    line, sentence = f"{space}{other} the dog", f"begins with {other}, but its language is {own}: leave out the one"
+    scorer, explainer = (each(*model, languages=ALL[name]) for each in (Scorer, Explainer))
+    with pytest.raises(InputError, match=f"Line 2 {sentence}"):
+        translator.translate(["the dog", line], **asked)
+    with pytest.raises(InputError, match=f"Line 1 {sentence}"):
+        scorer.score([line], ["a"], **asked)
+    with pytest.raises(InputError, match=f"Line 1 {sentence}"):
+        explainer.explain(line, **asked)
+
+
+def test_a_tag_in_the_line_of_a_model_that_is_asked_for_none_is_the_language(translator_for):
+    translator = translator_for("tags")
+    expected = translator.translate(["the dog"], target_language="fr")
+    assert [best.text for best in translator.translate(["__fr__the dog"])] == [best.text for best in expected]
