@@ -35,6 +35,7 @@ from keras_transformer.search.short_vocabulary import ShortlistTable
 from .merge import merged
 
 LARGEST = 127  # of a rounded number, on both sides of 0
+ROUNDED_AT_ONCE = 4096  # rows of embeddings
 
 LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256, 512)  # tokens of a source for which a search of fixed shapes is made
 LENGTHS_OF_ANY = (32, 128)  # the same if the output may be of any length, beside the longest source
@@ -213,12 +214,17 @@ def read_as_integers(model: keras.Model) -> Iterator[None]:
 def rounded(layer: TokenEmbedding) -> tuple[np.ndarray, np.ndarray]:
     """Return the embeddings as int8 (V, d_model), and float32 (V, 1), by which a row is to be multiplied.
 
-    It computes as the converter does, so that the weights of logits, if they are the same matrix, become the same
-    integers, which a file holds once.
+    It computes as the converter does, in float64 and with halves away from 0, so that the weights of logits, if they
+    are the same matrix, become the same integers, which a file holds once.
     """
-    matrix = ops.convert_to_numpy(layer.matrix).astype(np.float32)
-    scales = np.maximum(np.abs(matrix).max(axis=1, keepdims=True), np.float32(1e-30)) / np.float32(LARGEST)
-    return np.round(matrix * (np.float32(1) / scales)).astype(np.int8), scales
+    matrix = ops.convert_to_numpy(layer.matrix).astype(np.float32, copy=False)
+    scales = np.maximum(np.abs(matrix).max(axis=1, keepdims=True), 1e-30).astype(np.float64) / LARGEST
+    integers = np.empty(matrix.shape, np.int8)
+    for start in range(0, len(matrix), ROUNDED_AT_ONCE):  # of 128,000 pieces float64 would take a gigabyte
+        rows = slice(start, start + ROUNDED_AT_ONCE)
+        quotients = matrix[rows] / scales[rows]
+        integers[rows] = np.trunc(quotients + np.copysign(0.5, quotients))
+    return integers, scales.astype(np.float32)
 
 
 def rounded_rows(integers: np.ndarray, scales: np.ndarray, ids) -> Any:

@@ -19,6 +19,7 @@ from ..versions import ExportError, refuse_existing, unfinished_version
 log = logging.getLogger("export")
 
 QUANTIZATIONS = (None, "int8")
+LARGEST = 1_800_000_000  # bytes of float32 weights: a graph of TensorFlow has 2 GiB, with all else that a search needs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +52,7 @@ class LiteRT:
 
         require_litert()  # before a minute of conversion
         transformer, tokenizer = job.load_run()
+        refuse_too_large(4 * transformer.count_params())
         lines = job.lines()
         translator = Translator(
             transformer,
@@ -71,3 +73,12 @@ class LiteRT:
                 if not self.quantization:
                     refuse_disagreement(agreed)
             return unfinished.rename(folder)
+
+
+def refuse_too_large(size: int) -> None:
+    """Raise ExportError for so many bytes of float32 weights, whose conversion would fail after minutes."""
+    if size > LARGEST:
+        raise ExportError(
+            f"The model has {size / 1e9:.2f} GB of weights in float32, and LiteRT's converter takes at most "
+            f"{LARGEST / 1e9:.2f}: export it as a SavedModel, without --format litert."
+        )

@@ -1,4 +1,4 @@
-"""LiteRT files of one signature each, put together as one file that has equal weights once, and no zeros.
+"""LiteRT files of one signature each, put together as one file that has what is equal once, and no zeros.
 
 The converter takes all signatures at once too, but then from a SavedModel that has the weights once per signature, and
 TensorFlow writes no graph of more than 2 GiB.
@@ -38,6 +38,19 @@ class SharingBuilder(flatbuffers.Builder):
         if key not in self._places:
             self._places[key] = create(*arguments)
         return self._places[key]
+
+
+class Shared:
+    """A table of a file, which may stand in several lists and is written once."""
+
+    def __init__(self, item: Any) -> None:
+        self.item = item
+        self._place: int | None = None
+
+    def Pack(self, builder: flatbuffers.Builder) -> int:  # noqa: N802
+        if self._place is None:
+            self._place = self.item.Pack(builder)
+        return self._place
 
 
 class AlignedBuffer(schema.BufferT):
@@ -80,6 +93,7 @@ def merged(files: Iterable[bytes]) -> bytes:
         subgraphs += part.subgraphs
         signatures += part.signatureDefs
         model = model or part
+    share(subgraphs)
     model.subgraphs, model.signatureDefs, model.operatorCodes = subgraphs, signatures, operators.items
     model.buffers = buffers.items
     builder = SharingBuilder(2**20)
@@ -122,6 +136,40 @@ def renumber(part: Any, places: dict[int, int], codes: list[int], first: int) ->
                     setattr(operator.builtinOptions, name, getattr(operator.builtinOptions, name) + first)
     for signature in part.signatureDefs:
         signature.subgraphIndex += first
+
+
+def share(subgraphs: list[Any]) -> None:
+    """Let equal tensors of all subgraphs be one table, and equal operators. Nobody reads the names of tensors.
+
+    Operators that call subgraphs stay apart: `one_signature` gives these other numbers.
+    """
+    tables: dict[Any, Shared] = {}
+    for subgraph in subgraphs:
+        for tensor in subgraph.tensors:
+            tensor.name = None
+            if tensor.quantization is not None and tensor.quantization.scale is None:
+                tensor.quantization = None
+        subgraph.tensors = [tables.setdefault(as_key(tensor), Shared(tensor)) for tensor in subgraph.tensors]
+        subgraph.operators = [
+            operator if is_calling(operator) else tables.setdefault(as_key(operator), Shared(operator))
+            for operator in subgraph.operators
+        ]
+
+
+def is_calling(operator: Any) -> bool:
+    """Return whether an operator calls subgraphs."""
+    return any(hasattr(operator.builtinOptions, name) for name in SUBGRAPHS)
+
+
+def as_key(item: Any) -> Any:
+    """Return what equal tables have in common: the values of all their fields."""
+    if isinstance(item, np.ndarray):
+        return item.dtype.str, item.tobytes()
+    if isinstance(item, list):
+        return tuple(map(as_key, item))
+    if hasattr(item, "__dict__"):
+        return type(item).__name__, *((name, as_key(value)) for name, value in vars(item).items())
+    return item
 
 
 def digest(buffer: Any) -> bytes:

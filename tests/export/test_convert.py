@@ -6,9 +6,12 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.lite.python import schema_py_generated as schema
 
 from export.ctranslate2 import convert as ctranslate2_convert
-from export.litert.convert import read_as_integers, rooms_up_to, rounded, search_function
+from export.litert.convert import converted, read_as_integers, rooms_up_to, rounded, search_function
+from export.litert.format import LARGEST, refuse_too_large
+from export.versions import ExportError
 from keras_transformer.runs.lite_folder import Room
 from keras_transformer.search.options import SearchOptions
 from tests.support.models import as_numpy, lively_transformer
@@ -110,3 +113,25 @@ def test_the_largest_number_of_a_row_is_127_and_a_row_of_zeros_stays_zeros():
         integers, scales = rounded(types.SimpleNamespace(matrix=matrix))
     assert integers.tolist() == [[32, -127, 64], [0, 0, 0]] and integers.dtype == np.int8
     assert np.isfinite(scales).all() and scales[0, 0] == np.float32(2) / np.float32(127)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_rounded_rows_are_the_integers_of_the_converter(dtype):
+    values = np.random.default_rng(1).normal(size=(2000, 32))
+    matrix = values.astype(dtype).astype("float32")  # in float16 some of them become exact halves
+    logits = tf.function(
+        lambda states: {"logits": tf.matmul(states, matrix, transpose_b=True)},
+        [tf.TensorSpec([1, 32], tf.float32, "states")],
+        autograph=False,
+    )
+    file = schema.ModelT.InitFromPackedBuf(converted(Room(1, 4), logits, "int8"), 0)
+    [of_converter] = [each.data for each in file.buffers if each.data is not None and len(each.data) == matrix.size]
+    integers, _ = rounded(types.SimpleNamespace(matrix=matrix))
+    np.testing.assert_array_equal(integers, of_converter.view(np.int8).reshape(matrix.shape))
+
+
+def test_a_model_that_the_converter_cannot_take_is_refused_before_it_tries():
+    refuse_too_large(LARGEST)
+    with pytest.raises(ExportError, match=r"^The model has 1.94 GB of weights .* at most 1.80: export it as"):
+        refuse_too_large(1_936_000_000)

@@ -19,9 +19,11 @@ from keras_transformer.lite import translator as lite
 from keras_transformer.lite.translator import LiteTranslator, batches_in_rooms
 from keras_transformer.model import Transformer
 from keras_transformer.runs.lite_folder import Description, Room
+from keras_transformer.runs.saved_run import load_run
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
+from tests.support.places import ROOT
 from tests.support.processes import python
 from tests.support.runs import SENTENCES, decisive, random_run
 
@@ -128,6 +130,15 @@ def test_weights_of_8_bits_make_a_smaller_file_and_the_difference_is_counted(run
     assert embeddings == [False, True]  # of integers, no array of floats is made
     sizes = [len(buffer.data) for buffer in buffers_of(tmp_path / "model")]
     assert sizes.count(config.vocab_size * config.d_model) == 1  # rows are read from the weights of logits
+
+
+@pytest.mark.release
+def test_the_file_of_the_model_in_the_box_is_little_larger_than_its_weights(tmp_path):
+    run, options = ROOT / "presets/multi30k_en_de", ["--format", "litert", "--quantization", "int8"]
+    result = invoke(command.app, run, "--to", tmp_path / "model", *options, "--max-source-tokens", 64)
+    assert result.exit_code == 0, result.output
+    weights = load_run(run)[0].count_params()  # bytes, of 8 bits each
+    assert weights < (tmp_path / "model" / "search.tflite").stat().st_size < 1.5 * weights
 
 
 def buffers_of(folder):

@@ -6,7 +6,17 @@ import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
 
 from export.litert.convert import converted
-from export.litert.merge import ALIGNMENT, LEAST, SharingBuilder, is_zeros, make_zeros, merged, read_by_loops_alone
+from export.litert.merge import (
+    ALIGNMENT,
+    LEAST,
+    SharingBuilder,
+    as_key,
+    is_zeros,
+    make_zeros,
+    merged,
+    read_by_loops_alone,
+    share,
+)
 from keras_transformer.runs.lite_folder import Room
 
 WEIGHTS = np.random.default_rng(1).normal(size=(64, 64)).astype(np.float32)
@@ -170,3 +180,47 @@ def test_only_zeros_that_loops_alone_read_are_made_in_each_call():
     assert [code.builtinCode for code in model.operatorCodes].count(CODES["FILL"]) == 1
     assert [code.deprecatedBuiltinCode for code in model.operatorCodes].count(CODES["FILL"]) == 1  # for older readers
     assert [main.tensors[number].buffer for number in (3, 4, 5)] == [2, 2, 2]
+
+
+def test_equal_tensors_and_operators_are_written_once_but_those_that_call_are_not():
+    shared, other = model_with_a_loop(b"a", np.ones(1024, np.uint8)), model_with_a_loop(b"b", np.ones(1024, np.uint8))
+    for number, model in enumerate((shared, other)):
+        main = model.subgraphs[0]
+        main.tensors += [tensor(0, b"name %d" % number), tensor(0, shape=(4, 4)), tensor(0, kind=CODES["ADD"])]
+        main.tensors[-1].quantization = schema.QuantizationParametersT(scale=np.array([0.5], np.float32))
+        main.tensors[-2].quantization = schema.QuantizationParametersT()
+        main.operators += [operator(ADD, [3, 4], [5]), operator(ADD, [4, 3], [5])]
+    subgraphs = [shared.subgraphs[0], other.subgraphs[0]]
+    calling = [each for subgraph in subgraphs for each in subgraph.operators[:2]]
+    share(subgraphs)
+    first, second = subgraphs
+    assert all(a is b for a, b in zip(first.tensors, second.tensors, strict=True))
+    assert len({id(each) for each in first.tensors}) == 5  # the output and the next are equal
+    assert [each.item.name for each in first.tensors] == [None] * 6
+    assert [each.item.quantization is None for each in first.tensors] == [True] * 5 + [False]
+    assert first.operators[2] is second.operators[2] is not first.operators[3] is second.operators[3]
+    assert [
+        each for subgraph in subgraphs for each in subgraph.operators[:2]
+    ] == calling  # which `one_signature` changes
+    builder = SharingBuilder(16)
+    assert first.tensors[0].Pack(builder) == second.tensors[0].Pack(builder) != first.tensors[1].Pack(builder)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_equal"),
+    [
+        (tensor(1), tensor(1), True),
+        (tensor(1), tensor(2), False),
+        (tensor(1), tensor(1, shape=(16,)), False),
+        (tensor(1), tensor(1, kind=schema.TensorType.INT32), False),
+        (operator(0, [1], [2]), operator(0, [1], [2]), True),
+        (operator(0, [1], [2]), operator(0, [2], [1]), False),
+        (operator(0, [1], [2]), operator(1, [1], [2]), False),
+        (schema.AddOptionsT(), schema.SubOptionsT(), False),
+        (schema.AddOptionsT(), schema.AddOptionsT(fusedActivationFunction=1), False),
+        ([np.zeros(1, np.int32)], [np.zeros(1, np.float32)], False),
+        (schema.ReshapeOptionsT(newShape=[1, 2]), schema.ReshapeOptionsT(newShape=[2, 1]), False),
+    ],
+)
+def test_tables_are_equal_if_all_their_fields_are(one, other, are_equal):
+    assert (as_key(one) == as_key(other)) is are_equal
