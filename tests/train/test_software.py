@@ -172,7 +172,11 @@ def test_packages_that_dpkg_builds_are_read(tmp_path, packer):
     done = subprocess.run(["dpkg-deb", f"-Z{packer}", "-b", root, tmp_path], capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"this dpkg-deb does not pack by {packer}")
-    packed, unpacked = packages_in(tmp_path, lambda path: path.endswith(".html"))
+    with pytest.raises(CorpusError, match="the package help twice"):
+        packages_in(tmp_path, lambda path: True)
+    (unpacked,) = packages_in(root, lambda path: path.endswith(".html"))
+    shutil.rmtree(root)
+    (packed,) = packages_in(tmp_path, lambda path: path.endswith(".html"))
     assert packed._replace(sha256="") == unpacked._replace(sha256="")
     assert (packed.name, packed.version, packed.section) == ("help", "3", "graphics")
     assert list(packed.files) == ["usr/share/libreoffice/help/de/text/swriter/a.html"]
@@ -253,12 +257,14 @@ def test_a_damaged_catalogue_and_a_page_without_ids_are_counted():
         "usr/share/libreoffice/help/en-US/text/x.html": page,
         "usr/share/libreoffice/help/de/text/x.html": page,
         "usr/share/libreoffice/help/de/text/y.html": page,
+        "usr/share/libreoffice/help/de/text/z.html": b"<p>\xfc</p>",
     }
     counts = Counter()
     splits = split_pairs([package(files)], "de", counts)
     assert [pair for pairs in splits.values() for pair in pairs] == [
         ("Open the file", "Die Datei öffnen", "usr/share/locale/a.mo")
     ]
+    assert counts["pages that are not UTF-8"] == 1
     assert (counts["damaged catalogues"], counts["pages without ids"], counts["pages of one language alone"]) == (
         1,
         1,

@@ -1,5 +1,6 @@
 """From packages to the pairs of one target language: help and catalogues, split, with counts of what was left out."""
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,6 +10,8 @@ from ..corpus import CorpusError
 from .help_pages import paragraphs_of
 from .packages import Package
 from .split import NAMES, AlignedText, division_of, without_near, without_repetitions
+
+log = logging.getLogger("train")
 
 HELP = re.compile(r"usr/share/libreoffice/help/([^/]+)/text/(.+\.html)")
 CATALOGUE = re.compile(r"(.+)/([^/]+)/LC_MESSAGES/([^/]+\.mo)")
@@ -63,7 +66,7 @@ Documents = Iterator[tuple[Package, str, Iterable[tuple[str, str]]]]
 
 def help_documents(packages: Sequence[Package], code: str, counts: Counter) -> Documents:
     """The pages of help that both languages have, by name, each with its pairs of paragraphs."""
-    pages = {language: pages_of(packages, language) for language in ("en-US", code)}
+    pages = {language: pages_of(packages, language, counts) for language in ("en-US", code)}
     counts["pages of one language alone"] += len(pages["en-US"].keys() ^ pages[code].keys()) if pages[code] else 0
     for name in sorted(pages["en-US"].keys() & pages[code].keys()):
         (_, english), (package, other) = pages["en-US"][name], pages[code][name]
@@ -73,13 +76,17 @@ def help_documents(packages: Sequence[Package], code: str, counts: Counter) -> D
         yield package, f"help/{name}", [(source[each], target[each]) for each in source if each in target]
 
 
-def pages_of(packages: Sequence[Package], code: str) -> Mapping[str, tuple[Package, str]]:
-    """The pages of help of a language by name."""
+def pages_of(packages: Sequence[Package], code: str, counts: Counter) -> Mapping[str, tuple[Package, str]]:
+    """The pages of help of a language by name. One that is not UTF-8 is counted and left out."""
     pages = {}
     for package in packages:
         for path, content in package.files.items():
             if (match := HELP.fullmatch(path)) and same_language(match[1], code):
-                pages[match[2]] = package, content.decode("utf-8", "replace")
+                try:
+                    pages[match[2]] = package, content.decode()
+                except UnicodeDecodeError as error:
+                    log.warning("%s of %s is not UTF-8 at its byte %d, and left out", path, package.name, error.start)
+                    counts["pages that are not UTF-8"] += 1
     return pages
 
 
@@ -90,7 +97,8 @@ def catalogues(packages: Sequence[Package], code: str, counts: Counter) -> Docum
             if (match := CATALOGUE.fullmatch(path)) and same_language(match[2], code):
                 try:
                     catalogue = read_catalogue(content, path, counts)
-                except CorpusError:
+                except CorpusError as error:
+                    log.warning("%s It is left out.", error)
                     counts["damaged catalogues"] += 1
                     continue
                 yield package, f"{match[1]}/{match[3]}", pairs_of(catalogue, None, counts)

@@ -3,6 +3,7 @@
 import email
 import hashlib
 import io
+import itertools
 import lzma
 import pathlib
 import re
@@ -62,7 +63,8 @@ def packages_in(folder: pathlib.Path, is_wanted: Callable[[str], bool]) -> list[
     """The packages in a folder by name: .deb files, and the contents of packages.
 
     Contents are what `dpkg-deb -x` or `dpkg-deb -R` writes: a folder with `usr` in it, the given one or one inside it.
-    is_wanted: whether a file of that path is taken. Raises CorpusError if there is no package, or a damaged one.
+    is_wanted: whether a file of that path is taken. Raises CorpusError if there is no package, a damaged one,
+    or one twice.
     """
     if not folder.is_dir():
         raise CorpusError(f"--from is {folder}, which is no folder: name one with .deb files, or with their contents.")
@@ -71,7 +73,14 @@ def packages_in(folder: pathlib.Path, is_wanted: Callable[[str], bool]) -> list[
     found = [read_deb(path, is_wanted) for path in debs] + [read_contents(root, is_wanted) for root in roots]
     if not found:
         raise CorpusError(f"--from is {folder}, which has no .deb file in it, and no folder with `usr` inside.")
-    return sorted(found, key=lambda package: (package.name, package.version))
+    found.sort(key=lambda package: package.name)
+    for package, other in itertools.pairwise(found):
+        if package.name == other.name:
+            raise CorpusError(
+                f"--from is {folder}, which has the package {package.name} twice, in the versions {package.version} "
+                f"and {other.version}: keep one of them."
+            )
+    return found
 
 
 def read_deb(path: pathlib.Path, is_wanted: Callable[[str], bool]) -> Package:
