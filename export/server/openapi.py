@@ -19,7 +19,7 @@ Json = dict[str, Any]
 VERSION = "3.1.0"
 TENSORFLOW, LIBRE, OPENAI, OPERATION = "TensorFlow Serving", "LibreTranslate", "Translations by language", "Operation"
 TAGS = {
-    OPENAI: "A text by its languages or by the name of a model, at once or as a stream of sentences.",
+    OPENAI: "A text by its languages or by the name of a model, at once or as a stream.",
     LIBRE: "What clients, plugins and browser extensions for LibreTranslate ask.",
     TENSORFLOW: "TensorFlow Serving's REST API: the signatures of a model, with all their options.",
     OPERATION: "What probes, Prometheus and readers ask.",
