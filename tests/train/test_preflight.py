@@ -10,6 +10,7 @@ import pytest
 
 import train.__main__
 from keras_transformer.config import preset
+from keras_transformer.pieces.language_marks import NO_LANGUAGES
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import write_config
 from train.config.training import RowLengths, TrainingConfig
@@ -43,7 +44,7 @@ def test_pairs_whose_target_is_their_source_are_counted(copied, is_warned):
     pairs = [([7, 8, 9], [7, 8, 9])] * copied + [([7, 8], [7, 9]), ([7, 8], [7, 8, 9]), ([6, 8], [7, 8])] * 5
     sides = (Sentences.of(side, np.uint16) for side in zip(*pairs, strict=True))
     train = EncodedShards([EncodedPairs(*sides, collections.Counter())])
-    (line,) = preflight.identical_lines(types.SimpleNamespace(train=train))
+    (line,) = preflight.identical_lines(types.SimpleNamespace(train=train, languages=NO_LANGUAGES))
     assert line.startswith(f"identical: {copied} of {len(pairs)} training pairs")
     assert ("its own language" in line) == is_warned
 

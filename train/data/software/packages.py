@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from keras_transformer.ground.errors import first_line_of
-from keras_transformer.ground.files import files_in
+from keras_transformer.ground.files import files_in, resolved
 
 from ..corpus import CorpusError
 
@@ -112,7 +112,7 @@ def read_contents(root: pathlib.Path, is_wanted: Callable[[str], bool]) -> Packa
     for name, text in sorted(texts.items()):
         digest.update(f"{name} {hashlib.sha256(text).hexdigest()}\n".encode())
     fields = control.read_bytes() if control.is_file() else b""
-    return package_of(root.resolve().name, fields, digest.hexdigest(), texts, is_wanted)
+    return package_of(resolved(root).name, fields, digest.hexdigest(), texts, is_wanted)
 
 
 def package_of(
