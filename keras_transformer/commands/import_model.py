@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keras_transformer.commands.console import command_app, exit_codes, program
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import lines_of
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.models.hub import download, is_on_hub
@@ -61,6 +62,15 @@ def import_model(
             show_default="huggingface",
         ),
     ] = None,
+    add_language: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODE=LIKE",
+            help="Add a language to M2M-100 or NLLB-200, for training to start from: CODE begins as LIKE, one that the "
+            "model has. May be repeated.",
+            show_default="none",
+        ),
+    ] = None,
 ):
     """Make a run folder of a model of OPUS-MT, M2M-100 or NLLB.
 
@@ -76,10 +86,16 @@ def import_model(
         with quiet_imports(without=UNUSED_IN_TRANSLATION):
             import keras_transformer.runs.saved_run  # noqa: F401  (Keras, which writing needs)
             from keras_transformer.models.imported.folder import import_folder, refuse_existing, write_run
+            from keras_transformer.models.imported.grown import with_language
 
         refuse_existing(run)
         lines = lines_of(check) if check else []
         model = import_folder(download(folder) if is_on_hub(folder) else folder, positions)
+        for addition in add_language or ():
+            code, _, like = addition.partition("=")
+            if not (code and like):
+                raise ConfigError(f"--add-language is {addition!r:.60}; give CODE=LIKE, such as gsw=de.")
+            model = with_language(model, code, like)
         for line in described(model):
             log.info(line)
         write_run(model, run, lines)

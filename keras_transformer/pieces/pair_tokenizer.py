@@ -174,6 +174,16 @@ class PairTokenizer(Tokenizer):
             for tag, pieces in zip(tags, processor.encode(list(words), out_type=str), strict=True)
         ]
 
+    def with_controls(self, pieces: Iterable[str]) -> "PairTokenizer":
+        """Return the same tokenizer with more pieces, the last ones, that stand for no text. It must have controls.
+
+        Raises TokenizerError if one is there already.
+        """
+        more = list(pieces)
+        controls = [*json_of(self._members[CONTROLS]), *more]
+        spms = self.source_spm, self.target_spm
+        return PairTokenizer.of_bytes(pair_model_bytes(*spms, [*self._pieces, *more], controls), "The tokenizer")
+
     @functools.cached_property
     def tags(self) -> list[str]:
         """The tags of languages with which a text may begin, such as >>deu<<."""
