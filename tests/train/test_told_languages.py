@@ -206,7 +206,7 @@ def test_a_run_learns_pairs_of_several_languages_by_heart(begun, kind, tmp_path)
     assert validations[-1]["validation/token_accuracy"] > 0.95 and validations[-1]["validation/bleu"] > 99
     assert "100.00" in tuned.report.read_text(encoding="utf-8")
     result = invoke(train.evaluate.app, tuned.path, "--json")
-    assert result.exit_code == 0 and json.loads(result.stdout)["bleu"] > 99, result.output
+    assert result.exit_code == 0 and json.loads(result.stdout)["scores"][0]["value"] > 99, result.output
     biases = [np.asarray(load_run(run.path)[0].get_layer("embedding").bias) for run in (start, tuned)]
     np.testing.assert_array_equal(*biases)  # fairseq's models have none that train
 
