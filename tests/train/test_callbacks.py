@@ -59,6 +59,15 @@ def test_the_checkpoint_of_a_validation_that_failed_is_one_to_keep_if_it_was_due
     assert [(progress["step"], progress["is_interim"]) for progress in run.saved] == [(2, checkpoint_every == 3)]
 
 
+def test_the_checkpoint_of_a_run_that_ends_since_nothing_gets_better_is_one_to_keep():
+    run = Run(validate_every=2, checkpoint_every=3, patience=1)
+    run.scores = {"bleu": 10.0}
+    for _ in range(4):
+        run.step()
+    assert run.model.stop_training and [progress["step"] for progress in run.saved] == [3, 4]
+    assert not any(progress["is_interim"] for progress in run.saved)
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("is_last", [False, True], ids=["a checkpoint due", "asked to stop"])
 def test_weights_that_are_not_finite_are_a_divergence_of_their_step_and_in_no_checkpoint(value, is_last):
