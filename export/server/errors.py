@@ -2,12 +2,11 @@
 
 import enum
 import logging
-import re
 import traceback
 
 import tensorflow as tf
 
-from keras_transformer.ground.errors import UserError
+from keras_transformer.ground.errors import UserError, message_of_the_graph
 
 log = logging.getLogger("export.server")
 
@@ -108,13 +107,3 @@ def from_tensorflow(error: tf.errors.OpError) -> RequestError:
     if isinstance(error, tf.errors.ResourceExhaustedError):
         return RequestError(Code.RESOURCE_EXHAUSTED, NO_MEMORY)
     return RequestError(Code.INTERNAL, f"The graph failed: {message_of_the_graph(error.message)}")
-
-
-def message_of_the_graph(message: str) -> str:
-    """Return the first root error in a message of TensorFlow's runtime, without the node that raised it."""
-    roots = re.search(r"^\s*\(0\) ?\w+: (.*)", message, re.MULTILINE)  # "2 root error(s) found."
-    text = roots[1] if roots else re.split(r"\n?\s*\[\[\{\{node ", message)[0].strip()
-    text = re.sub(r"^Graph execution error:\s*", "", text)
-    if failed := re.search(r"assertion failed: \[(.*?)\]((?: \[.*)?)$", text, re.DOTALL):
-        text = failed[1] + failed[2]  # the sentence, and values in brackets, without the place in the graph before them
-    return " ".join(text.split())

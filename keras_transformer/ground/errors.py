@@ -1,6 +1,7 @@
 """The roots of all exceptions that end a command before its work is done, and what a message says of any other."""
 
 import os
+import re
 
 
 class UserError(ValueError):
@@ -42,3 +43,13 @@ def message_of(error: BaseException) -> str:
     if error.errno is not None and "errno = " in reason:  # of HDF5, which writes its own arguments around it
         reason = os.strerror(error.errno)
     return reason if error.filename is None else f"{os.fsdecode(error.filename)}: {reason}"
+
+
+def message_of_the_graph(message: str) -> str:
+    """Return the first root error in a message of TensorFlow's runtime, without the node that raised it."""
+    roots = re.search(r"^\s*\(0\) ?\w+: (.*)", message, re.MULTILINE)  # "2 root error(s) found."
+    text = roots[1] if roots else re.split(r"\n?\s*\[\[\{\{node ", message)[0].strip()
+    text = re.sub(r"^Graph execution error:\s*", "", text)
+    if failed := re.search(r"assertion failed: \[(.*?)\]((?: \[.*)?)$", text, re.DOTALL):
+        text = failed[1] + failed[2]  # the sentence, and values in brackets, without the place in the graph before them
+    return " ".join(text.split())

@@ -11,7 +11,7 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the operations of the tokenizer inside the graph)
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
-from keras_transformer.ground.errors import first_line_of
+from keras_transformer.ground.errors import UserError, first_line_of, message_of_the_graph
 from keras_transformer.ground.imports import quiet_imports
 from keras_transformer.ground.notations import json_of
 from keras_transformer.pieces.batching import BATCH_SIZE
@@ -71,7 +71,10 @@ class ExportedTranslator(SignatureEngine):
             return {}
 
     def call(self, name: str, columns: Columns) -> Columns:
-        """Rows that are the same are computed once, in batches of similar length."""
+        """Rows that are the same are computed once, in batches of similar length.
+
+        Raises UserError with the sentence of the graph if it refuses an input, such as a language that it lacks.
+        """
         signature = self._loaded.signatures[name]
         types = {spec.name: spec.dtype for spec in signature.structured_input_signature[1].values()}
         constants = {key: tf.constant([value], types[key]) for key, value in self.defaults(name).items()}
@@ -89,7 +92,10 @@ class ExportedTranslator(SignatureEngine):
                 answers[row] = dict(zip(outputs, answer, strict=True))
 
         place = list(columns).index("text")
-        map_batches(run_batch, {index: len(row[place]) for index, row in enumerate(different)}, self.batch_size)
+        try:
+            map_batches(run_batch, {index: len(row[place]) for index, row in enumerate(different)}, self.batch_size)
+        except tf.errors.InvalidArgumentError as error:
+            raise UserError(message_of_the_graph(error.message)) from None
         return {key: [answers[row][key] for row in rows] for key in answers[rows[0]]}
 
 

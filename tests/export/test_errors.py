@@ -4,7 +4,8 @@ import grpc
 import pytest
 import tensorflow as tf
 
-from export.server.errors import Code, RequestError, answered_as, from_tensorflow, invalid, message_of_the_graph
+from export.server.errors import Code, RequestError, answered_as, from_tensorflow, invalid
+from keras_transformer.ground.errors import message_of_the_graph
 
 
 def test_a_refusal_is_the_sentence_of_the_assertion(tmp_path):

@@ -76,7 +76,7 @@ def test_every_engine_writes_the_language_that_is_asked(engines, name, target):
 def test_every_engine_refuses_a_language_that_the_model_lacks_and_names_those_it_has(engines, name, how, verb):
     with pytest.raises(Exception, match=f"This model {verb} en, de, fra|this model {verb} en, de, fra") as error:
         engines[name].translate(LINES[:1], **how)
-    assert isinstance(error.value, UserError) or name in ("ExportedTranslator", "Spark")
+    assert isinstance(error.value, UserError) or name == "Spark"
 
 
 def test_a_version_says_its_languages_and_damage_is_one_sentence(export, tmp_path):
@@ -98,6 +98,14 @@ def test_commands_take_languages(export):
             LINES[:1], source_language="en", target_language="fra"
         )
         assert result.stdout == f"{expected.text}\n"
+
+
+@pytest.mark.parametrize("asked", [("--to", "xx"), ("--from", "xx"), ("--to", "de", "--n-best", "99")])
+def test_what_the_graph_refuses_ends_the_command_with_its_sentence(export, asked):
+    version, _ = export
+    result = invoke(translate_export, version, *asked, stdin=f"{LINES[0]}\n".encode())
+    assert result.exit_code == 1 and result.stderr.splitlines()[-1].startswith("Error: "), result.stderr
+    assert "Traceback" not in result.stderr and "node" not in result.stderr and "assertion" not in result.stderr
 
 
 def test_an_export_whose_requests_need_a_language_wants_a_default(export, tmp_path):
