@@ -11,6 +11,7 @@ from keras_transformer.ground.errors import ConfigError, UserError
 from keras_transformer.inspection.callbacks import BleuScore, SampleTranslations
 from keras_transformer.inspection.markdown import escaped, samples_table
 from keras_transformer.inspection.samples import Sample, changes, inspected_table
+from keras_transformer.pieces.language_marks import NO_LANGUAGES
 from tests.support.sentences import REFERENCES, TRANSLATIONS
 
 FIRST = [
@@ -95,7 +96,7 @@ def epoch_with(pair, references, translations):
     """The logs of an epoch, and the BleuScore that adds to them, of a model that translates so."""
     bleu, logs = BleuScore(*pair, [("source", reference) for reference in references]), {"loss": 1.0}
     found = [types.SimpleNamespace(text=text) for text in translations]
-    bleu.translator = types.SimpleNamespace(translate=lambda sources: found)
+    bleu.translator = types.SimpleNamespace(translate=lambda sources: found, languages=NO_LANGUAGES)
     bleu.on_epoch_end(0, logs)
     return logs, bleu
 

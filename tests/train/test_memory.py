@@ -1,6 +1,8 @@
 """The estimate of training's memory, against what resident memory grows by in a process that trains."""
 
 import json
+import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from train.cost.cost import training_memory
 CONFIG = TransformerConfig(vocab_size=4000, encoder_layers=2, decoder_layers=2, d_model=256, d_ff=512, num_heads=4)
 OFF_BY = 1.5  # as a factor, either way
 SCRIPT = """
-import resource, sys
+import sys
 from tests.train import test_memory
 print(test_memory.growth_of_two_steps(sys.argv[1]))
 """
@@ -21,19 +23,23 @@ print(test_memory.growth_of_two_steps(sys.argv[1]))
 
 def growth_of_two_steps(settings):
     """The bytes by which the peak of this process grows from before the model is built until two steps are done."""
-    import resource  # here, since Windows has none
-
     import tensorflow as tf
 
     from tests.support.training import train, training_model
 
     tf.config.list_logical_devices()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak()
     training = TrainingConfig(**json.loads(settings))
     batches = FullRows(training)
     model = training_model(dropout=0.1, config=CONFIG, **json.loads(settings))
     train(model, 0, 2, batches)
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    return peak() - before
+
+
+def peak():
+    """The most bytes of memory that this process had, without those of the one that started it, as ru_maxrss has."""
+    status = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
+    return 1024 * int(re.search(r"VmHWM:\s+(\d+)", status)[1])
 
 
 class FullRows:

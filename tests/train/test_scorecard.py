@@ -7,6 +7,7 @@ import types
 import pytest
 
 from keras_transformer.inspection.samples import Sample
+from keras_transformer.pieces.language_marks import NO_LANGUAGES
 from keras_transformer.pieces.translation import Translation
 from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
 from train.scoring.breakdown import WordCounts, words_of
@@ -29,7 +30,9 @@ def test_a_translation_that_its_limit_ended_counts_as_cut():
     def translate(lines):
         return [Translation(line.upper(), -1.0, is_cut=line == "b") for line in lines]
 
-    timed = translate_timed(types.SimpleNamespace(translate=translate), [("a", "x"), ("b", "y")])
+    timed = translate_timed(
+        types.SimpleNamespace(translate=translate, languages=NO_LANGUAGES), [("a", "x"), ("b", "y")]
+    )
     assert timed.cut == 1 and timed.samples == [Sample("a", "x", "A"), Sample("b", "y", "B")]
 
 
@@ -100,6 +103,8 @@ def test_an_undefined_bleu_is_neither_compared_nor_noted():
 
 class Slow:
     """A Translator that takes a moment, and is cut in every line but the first."""
+
+    languages = NO_LANGUAGES
 
     def translate(self, lines):
         time.sleep(0.02)

@@ -28,7 +28,7 @@ CONTEXT = "\x04"  # between context and msgid in a .mo file
 CHARSET = re.compile(r"charset=([\w.:-]+)")
 SPACES = re.compile(r"[ \t\r\n\f\v]+")
 MARKS = "_&~"  # before the letter that is pressed with Alt: of GTK, of Windows and Qt, of LibreOffice
-APPENDED = re.compile(r"\s*\([_&~][A-Za-z0-9]\)")  # such a letter behind a text of another script
+APPENDED = re.compile(r"(?<!\s)\s*+\([_&~][A-Za-z0-9]\)")  # such a letter behind a text of another script
 OPENING = ("", *" (\"'„“«[")  # what stands before a mark that begins a word
 
 Key = tuple[str, str]  # context, "" without one, and msgid

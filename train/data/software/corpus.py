@@ -14,7 +14,7 @@ from .split import NAMES, AlignedText, division_of, without_near, without_repeti
 log = logging.getLogger("train")
 
 HELP = re.compile(r"usr/share/libreoffice/help/([^/]+)/text/(.+\.html)")
-CATALOGUE = re.compile(r"(.+)/([^/]+)/LC_MESSAGES/([^/]+\.mo)")
+CATALOGUE = re.compile(r"\A(.+)/([^/]+)/LC_MESSAGES/([^/]+\.mo)")
 PICTURES = frozenset(("graphics", "sound", "video"))  # Debian's sections
 CATALOGUES_OF_PICTURES = frozenset(("aegisub-l10n", "krita-l10n", "smplayer-l10n", "vlc-l10n"))  # in "localization"
 OF_PICTURES = re.compile(r"help/(?:sdraw|simpress)/|usr/lib/libreoffice/program/resource/(?:sd|avmedia)\.mo")
