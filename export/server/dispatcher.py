@@ -202,8 +202,8 @@ class Dispatcher:
         share.resize(size)
         seconds = until - time.monotonic()
         outputs = await self.batcher.compute(version, signature, output_names, inputs, seconds)
-        if "is_cut" in outputs and not is_stopped:
-            self.metrics.cut(version, int(outputs["is_cut"].sum()))
+        if not is_stopped:
+            self.metrics.cut(version, int(outputs["is_cut"].sum()) if "is_cut" in outputs else 0)
         size = size_of(outputs)
         share.resize(2 * size)  # the outputs, and the answer that is written from them
         return await self.off_the_loop(lambda: codec.write(outputs, self.options.answer_bytes), size, until)

@@ -65,7 +65,8 @@ def test_every_source_has_a_section_and_a_reader_of_its_name():
 
 NAMES = {"source_language", "target_language"}
 KEYS = {  # of each source: which name files, and which may change once a run is done
-    "files": ({"train", "validation", "test"}, NAMES),
+    "files": ({"train", "validation", "test"}, {*NAMES, "documents"}),
+    "gettext": ({"train", "validation", "test"}, set()),
     "numbers": (set(), set()),
     "tfds": ({"data_dir"}, {"validation_split", "test_split"}),
     "treebank": ({"files"}, {*NAMES, "validation_sections", "test_sections"}),
