@@ -101,7 +101,7 @@ def usage_of_m2m(told: Told) -> dict[str, str]:
 
 def all_codes(told: Told) -> list[str]:
     """Return the languages that a model reads and writes, as the hub calls them: by their short codes."""
-    return sorted({short_code(code): None for side in (told.source, told.target) for code in side})
+    return sorted({short_code(code) for side in (told.source, told.target) for code in side})
 
 
 def epsilon_note(config: TransformerConfig) -> str:

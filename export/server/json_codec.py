@@ -25,9 +25,8 @@ BASE64_PART = 1 << 16  # characters that are decoded at once: Python lets no oth
 
 Json = Any  # what json.loads returns
 MOST_VALUES = 1 << 18  # of the JSON of a body: a list takes 0.1 microseconds
-SIGNS = re.compile(
-    rb'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL
-)  # strings, one without an end too, and what counts values
+# Strings, one without an end too, and what counts values
+SIGNS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL)
 
 
 class JsonCodec(NamedTuple):

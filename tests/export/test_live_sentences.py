@@ -1,6 +1,5 @@
 """A stream of `POST /v1/translations` shows a greedy search while it writes; joined, its pieces are the answer."""
 
-import json
 import re
 
 import pytest
@@ -13,6 +12,7 @@ from keras_transformer.search.options import SearchOptions
 from tests.support.exports import write_version
 from tests.support.languages import pair, tell, write_models
 from tests.support.runs import SENTENCES
+from tests.support.translations import ask, streamed
 
 DOG = SENTENCES[0]
 TEXTS = {
@@ -52,15 +52,9 @@ def server(tmp_path_factory, random_folder):
         yield f"http://{address.host}:{address.port}"
 
 
-def ask(server, **body):
-    return requests.post(f"{server}/v1/translations", json=body, timeout=60)
-
-
 def pieces_of(server, **body):
     """The pieces of each text."""
-    found = ask(server, stream=True, **body)
-    assert found.status_code == 200, found.text
-    events = [json.loads(event[6:]) for event in found.content.decode().split("\n\n")[:-2]]
+    events = streamed(server, **body)
     assert not any("error" in event for event in events), events
     choices = [event["choices"][0] for event in events]
     texts = max(choice["index"] for choice in choices) + 1

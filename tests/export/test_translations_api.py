@@ -9,6 +9,7 @@ from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.translations_api import Divided
 from tests.support.languages import many, pair, write_models
+from tests.support.translations import ask, streamed
 
 WRAPPED = " - This is a long line that a program has wrapped at\n   forty characters, or more; but not\nmany. The end."
 LETTER = "A dog runs.  It is\nbrown.\r\n\r\n - The end. \n 12 \n\n<b>Two</b> cats, Mr. Fox!\n"
@@ -21,19 +22,6 @@ def server(tmp_path_factory):
     options = ServerOptions(port=0, grpc_port=0, request_rows=40, log_requests=folder / "log", log_text=True)
     with local_server(write_models(folder, **written), options) as address:
         yield f"http://{address.host}:{address.port}"
-
-
-def ask(server, **body):
-    return requests.post(f"{server}/v1/translations", json=body, timeout=60)
-
-
-def streamed(server, **body):
-    """The events of a stream, without its end."""
-    found = ask(server, stream=True, **body)
-    assert found.status_code == 200 and found.headers["content-type"].startswith("text/event-stream"), found.text
-    *events, end, rest = found.content.decode().split("\n\n")
-    assert (end, rest) == ("data: [DONE]", "")
-    return [json.loads(event.removeprefix("data: ")) for event in events]
 
 
 def test_a_text_is_answered_with_the_model_and_the_languages(server):

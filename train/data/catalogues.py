@@ -126,21 +126,17 @@ def read_po(content: bytes, name: str, counts: Counter) -> tuple[str, Entries]:
     for entry in blocks_of(text, name):
         if not isinstance(entry, Entry):
             continue
-        texts, forms = ([meaning_of(each) for each in side] for side in (entry.texts, entry.strings))
+        texts, forms = (list(map(NOTATION.text, side)) for side in (entry.texts, entry.strings))
         if entry.is_header:
             header = forms[0]
         elif FUZZY in entry.flags:
             counts["fuzzy"] += 1
         else:
-            key = meaning_of(entry.context), texts[0]
+            key = NOTATION.text(entry.context), texts[0]
             entries.append((key, Message(texts[0], texts[1] if texts[1:] else "", tuple(forms))))
     if not header and not entries:
         raise CorpusError(f'{name} is no catalogue of gettext: it has no entry, such as msgid "text" and msgstr "".')
     return header, entries
-
-
-def meaning_of(escaped: str) -> str:
-    return "".join(token.text for token in NOTATION.tokens(escaped))
 
 
 def pairs_of(target: Catalogue, source: Catalogue | None, counts: Counter) -> Iterator[Pair]:

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.files import BYTE_ORDER_MARK, read_whole_lines
-from keras_transformer.pieces.batching import SURROGATE
 from keras_transformer.text.formats.filled_in import has_filled_in
 from keras_transformer.text.formats.parts import Field, Part, located
-from keras_transformer.text.formats.records import JSON
+from keras_transformer.text.formats.records import JSON, check_whole
 
 log = logging.getLogger("keras_transformer")
 
@@ -45,8 +44,7 @@ def json_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Ite
             names.pop()
         elif token[0] == '"' and not any(each.startswith(ABOUT) for each in names):
             where = f"{name}, {'.'.join(filter(None, names))[-MOST_NAMED:] or 'a text'}"
-            if half := SURROGATE.search(json.loads(token)):
-                raise InputError(f"{where} has \\u{ord(half[0]):x}, half of a character: a text was cut inside of it.")
+            check_whole(json.loads(token), where)
             yield '"'
             yield from located(
                 [Field(JSON.passage(token[1:-1]), functools.partial(checked, token[1:-1], where))], where
@@ -58,7 +56,7 @@ def json_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Ite
 
 def checked(source: str, where: str, translation: str) -> str:
     """Return a translation, or its source if it lacks what a program fills in. Both are as JSON writes them."""
-    if has_filled_in(json.loads(f'"{source}"'), json.loads(f'"{translation}"')):
+    if has_filled_in(JSON.text(source), JSON.text(translation)):
         return translation
     log.warning("%s stays as it is: %r has not what a program fills in, as %r has", where, translation, source)
     return source

@@ -70,6 +70,10 @@ class Notation(NamedTuple):
         if reached < len(raw):
             yield Token(raw[reached:], raw[reached:])
 
+    def text(self, raw: str) -> str:
+        """Return what a text without marks says."""
+        return "".join(token.text for token in self.tokens(raw))
+
     def tokens_of_lines(self, raw: str, line_break: re.Pattern[str]) -> Iterator[Token]:
         """Yield the tokens of a text without marks in which a line break, with white space around it, is a space."""
         reached = 0

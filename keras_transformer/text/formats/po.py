@@ -122,7 +122,7 @@ def po_parts(
     blocks = list(blocks_of(text, name))
     check_entries([block for block in blocks if isinstance(block, Entry)], name)
     header = next((block for block in blocks if isinstance(block, Entry) and block.is_header), None)
-    head = "".join(token.text for token in NOTATION.tokens(header.strings[0])) if header else ""
+    head = NOTATION.text(header.strings[0]) if header else ""
     is_folded = all(len(line) <= WIDTH + 2 or line.startswith("#") for line in lines_of(text))
     width = WIDTH if is_folded else len(text)
     marker, count = MARKER.search(head), 0

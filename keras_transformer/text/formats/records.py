@@ -40,15 +40,17 @@ def jsonl_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> It
                 raise InputError(
                     f"{where}: the field {member.name!r} is {line[member.start : member.end]:.40}, not a text."
                 )
-            if half := SURROGATE.search(member.value):
-                raise InputError(
-                    f"{where}: the field {member.name!r} has \\u{ord(half[0]):x}, half of a character: a text was cut "
-                    "inside of it."
-                )
+            check_whole(member.value, f"{where}: the field {member.name!r}")
             yield line[reached : member.start + 1]
             yield Field(JSON.passage(line[member.start + 1 : member.end - 1]))
             reached = member.end - 1
         yield line[reached:]
+
+
+def check_whole(text: str, name: str) -> None:
+    """Raises InputError, which begins with the name of a text of JSON, if it has half of a character."""
+    if half := SURROGATE.search(text):
+        raise InputError(f"{name} has \\u{ord(half[0]):x}, half of a character: a text was cut inside of it.")
 
 
 def members_of(line: str, where: str) -> list[json_members.Member]:

@@ -201,10 +201,10 @@ class FilesData(DataSection):
     def told_languages(self) -> Languages:
         """By the entries, if they have languages: each target language has a tag."""
         entries = [entry for entry in self.entries("train") if entry.target_language and entry.tag]
-        tags = {entry.target_language: entry.tag for entry in entries if entry.target_language}
-        if not tags:
+        if not entries:
             return super().told_languages
         sources = {entry.source_language: "" for entry in entries if entry.source_language}
+        tags = {entry.target_language: entry.tag for entry in entries if entry.target_language}
         return Languages(sources, tags, source_first=TARGET)
 
     @pydantic.model_validator(mode="after")
