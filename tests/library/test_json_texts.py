@@ -107,6 +107,7 @@ def test_logs_name_a_text_by_its_names():
         ("[" * 100_000, "file is not JSON"),
         ('["a"]', "file is JSON, but not an object with texts: it begins with '\\[\"a\"\\]'"),
         ('{"a": {"b": "\\ud83d"}}', r"file, a.b has \\ud83d, half of a character"),
+        ('{"a": "a dog \\udc00."}', r"file, a has \\udc00, half of a character"),
         ("", "file is not JSON"),
     ],
 )
