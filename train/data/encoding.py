@@ -94,10 +94,7 @@ class EncodedPairs:
         first, opening = bool(languages.source_first), bool(languages.target_first)
         sources, targets = source.offsets[:-1] + first, target.offsets[:-1] + opening  # where their text begins
         lengths = source.lengths - first - bool(languages.source_last)
-        pairs, place = (
-            np.flatnonzero(lengths == target.lengths - opening),
-            0,
-        )  # which agree in what is before this place
+        pairs, place = np.flatnonzero(lengths == target.lengths - opening), 0  # they agree in what is before this place
         while len(pairs):
             pairs = pairs[source.ids[sources[pairs] + place] == target.ids[targets[pairs] + place]]
             place += 1

@@ -149,9 +149,8 @@ def prepare_data(
     """
     cache, row_lengths, marks_of = CorpusCache(cache_folder), training.row_lengths, marks_by(languages, tokenizer)
     corpus = dataclasses.replace(corpus, validation=corpus.validation.in_memory())
-    validation = encode_corpus(
-        corpus.validation, tokenizer, row_lengths, marks_of
-    )  # first: it may have no pair that fits
+    # Validation comes first: it may have no pair that fits
+    validation = encode_corpus(corpus.validation, tokenizer, row_lengths, marks_of)
     shards = own_shards(corpus.train, worker)
     train = EncodedShards(encoded(split, tokenizer, row_lengths, cache, marks_of) for split in shards)
     for name, pairs in (("training", train), ("validation", validation)):

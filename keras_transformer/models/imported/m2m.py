@@ -43,7 +43,6 @@ NEEDED = {
     "tie_word_embeddings": True,
 }
 FUNCTION = {"norm": "pre", "norm_epsilon": 1e-5, "sinusoids": "tensor2tensor"}
-STARTS = {False: "bos", True: "eos"}  # by whether the decoder begins with the embedding of the end of a sentence
 SHARED = ("model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
 TABLES = tuple(f"model.{side}.embed_positions.weights" for side in ("encoder", "decoder"))  # of transformers 4
 SPM = "sentencepiece.bpe.model"
@@ -79,7 +78,7 @@ def import_m2m(folder: pathlib.Path) -> ImportedModel:
     vocabulary = Vocabulary.of_pieces(pieces, folder, **ids)
     tokens = Tokens(vocabulary, vocabulary, embedding, embedding, embedding, np.zeros(len(pieces), np.float32))
     first_position = ids["pad"] + 1
-    start = STARTS[ids["start"] == ids["eos"]]
+    start = "eos" if ids["start"] == ids["eos"] else "bos"
     config = config_of(settings, tokens, path, **FUNCTION, first_position=first_position, decoder_start=start)
     check_tables(arrays, config.d_model, first_position)
     values = values_of_blocks(arrays, config, lambda weight: weight.huggingface, is_huggingface=True)
