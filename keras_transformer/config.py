@@ -8,6 +8,7 @@ from keras_transformer.ground.errors import ConfigError
 from keras_transformer.model_config import BaseModelConfig, is_number
 
 NORMS = ("post", "pre")
+NORM_KINDS = ("layer", "rms")
 POSITIONS = ("sinusoidal", "learned")
 SINUSOIDS = ("paper", "tensor2tensor")  # see layers.embedding.sinusoidal_encoding
 DECODER_STARTS = ("bos", "eos")  # see layers.embedding.TokenEmbedding
@@ -77,6 +78,7 @@ class TransformerConfig(BaseModelConfig):
     value_dim: int | None = None  # d_v, width of one head's values; None: d_model / num_heads
     activation: str = "relu"  # of the feed-forward network (eq. 2: max(0, x)), one of ACTIVATIONS
     norm: str = "post"  # "post": LayerNorm(x + Sublayer(x)), section 3.1; "pre": x + Sublayer(LayerNorm(x))
+    norm_kind: str = "layer"  # LayerNorm, or "rms": RMSNorm (Zhang and Sennrich 2019), without mean and shift
     norm_epsilon: float = 1e-6
     positions: str = "sinusoidal"  # or "learned", Table 3 (E)
     max_positions: int = 1024  # rows of the learned positional embedding; sinusoids have no limit
@@ -108,7 +110,12 @@ class TransformerConfig(BaseModelConfig):
             self._check(name, is_number(getattr(self, name)) and 0 <= getattr(self, name) < 1, "in [0, 1)")
         self._check("norm_epsilon", is_number(self.norm_epsilon) and 0 < self.norm_epsilon < math.inf, "above 0")
         choices = {"norm": NORMS, "positions": POSITIONS, "activation": ACTIVATIONS, "encoder_layer": ENCODER_LAYERS}
-        choices |= {"sinusoids": SINUSOIDS, "decoder_layer": DECODER_LAYERS, "decoder_start": DECODER_STARTS}
+        choices |= {
+            "norm_kind": NORM_KINDS,
+            "sinusoids": SINUSOIDS,
+            "decoder_layer": DECODER_LAYERS,
+            "decoder_start": DECODER_STARTS,
+        }
         for name, allowed in choices.items():
             self._check(name, getattr(self, name) in allowed, f"one of {', '.join(allowed)}")
         if self.positions == "sinusoidal":

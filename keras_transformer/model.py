@@ -170,7 +170,7 @@ def embed_with_positions(
 
 def normalised_at_end(states, name: str, config: TransformerConfig, dtype: keras.DTypePolicy):
     """Pre-norm blocks only add to `states`, so their sum is normalised once at the end. Post-norm needs nothing."""
-    norm = last_norm(config.norm, config.norm_epsilon, dtype=dtype, name=name)
+    norm = last_norm(config, dtype=dtype, name=name)
     return states if norm is None else norm(states)
 
 

@@ -4,6 +4,8 @@ CTranslate2 stores the matrix of a linear layer as (outputs, inputs), the transp
 projections of query, key and value into one matrix, and those of the memory's key and value into another.
 """
 
+from typing import Any
+
 import keras
 import numpy as np
 from ctranslate2.specs import attention_spec, common_spec, transformer_spec
@@ -30,6 +32,7 @@ ACTIVATIONS = {
 HAS = SIZES | {
     "activation": tuple(ACTIVATIONS),
     "norm": ("post", "pre"),
+    "norm_kind": ("layer", "rms"),
     "positions": ("sinusoidal", "learned"),
     "sinusoids": ("paper", "tensor2tensor"),
     "first_position": None,  # a table of positions has any
@@ -67,11 +70,12 @@ def head_width(config: TransformerConfig) -> int:
 
 def empty_spec(config: TransformerConfig) -> transformer_spec.TransformerSpec:
     """Return the layers of a configuration without weights."""
-    shape = {
+    shape: dict[str, Any] = {
         "num_heads": config.num_heads,
         "pre_norm": config.norm == "pre",
         "activation": ACTIVATIONS[config.activation],
         "head_dim": head_width(config),
+        "rms_norm": config.norm_kind == "rms",
     }
     return transformer_spec.TransformerSpec(
         transformer_spec.TransformerEncoderSpec(config.encoder_layers, **shape),
@@ -155,9 +159,10 @@ def fill_feed_forward(spec: transformer_spec.FeedForwardSpec, feed_forward: Feed
         linear.weight, linear.bias = np.ascontiguousarray(array(dense.kernel).T), bias_of(dense)
 
 
-def fill_norm(spec: common_spec.LayerNormSpec, norm: keras.layers.LayerNormalization) -> None:
-    """Fill in a layer normalization."""
-    spec.gamma, spec.beta = array(norm.gamma), array(norm.beta)
+def fill_norm(spec: common_spec.LayerNormSpec, norm: keras.layers.Layer) -> None:
+    """Fill in LayerNorm or RMSNorm: one array by the name of each of CTranslate2's, of which RMSNorm has the first."""
+    for name, weight in zip(("gamma", "beta"), norm.weights, strict=False):
+        setattr(spec, name, array(weight))
 
 
 def fill_vocabulary(spec: transformer_spec.TransformerSpec, tokenizer: Tokenizer) -> None:

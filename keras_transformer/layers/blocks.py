@@ -10,7 +10,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.layers.attention import MultiHeadAttention, for_every_head
 from keras_transformer.layers.composite import CompositeLayer
 from keras_transformer.layers.feed_forward import FeedForward
-from keras_transformer.layers.normalization import NORMS, Residual
+from keras_transformer.layers.normalization import NORM_KINDS, NORMS, Residual
 from keras_transformer.masks import causal_mask, mask_of
 
 
@@ -22,6 +22,7 @@ class BlockConfig:
     activation: str = "relu"  # of the feed-forward network, see FeedForward
     dropout: float = 0.0  # P_drop, on the output of every sublayer
     norm: str = "post"  # one of NORMS
+    norm_kind: str = "layer"  # one of NORM_KINDS
     norm_epsilon: float = 1e-6
 
     @classmethod
@@ -58,16 +59,18 @@ class Block(CompositeLayer):
         fields = {name: kwargs.pop(name) for name in self.config_class.names() & kwargs.keys()}
         super().__init__(**kwargs)
         self.config = self.config_class(**fields)
-        if self.config.norm not in NORMS:
-            raise ValueError(f"norm must be one of {tuple(NORMS)}. Received: norm={self.config.norm!r}")
+        for name, table in (("norm", NORMS), ("norm_kind", NORM_KINDS)):
+            if (value := getattr(self.config, name)) not in table:
+                raise ValueError(f"{name} must be one of {tuple(table)}. Received: {name}={value!r}")
         self.feed_forward = FeedForward(
             self.config.d_ff, self.config.activation, name="feed_forward", **self.for_parts()
         )
         self.feed_forward_residual = self._residual("feed_forward_residual")
 
     def _residual(self, name: str) -> Residual:
-        residual = NORMS[self.config.norm]
-        return residual(self.config.dropout, self.config.norm_epsilon, name=name, **self.for_parts())
+        config = self.config
+        residual = NORMS[config.norm]
+        return residual(config.dropout, config.norm_epsilon, config.norm_kind, name=name, **self.for_parts())
 
     def feed(self, states):
         """The feed-forward sublayer. (B, L, d_model) -> (B, L, d_model)"""
@@ -113,8 +116,9 @@ class EncoderBlock(AttentionBlock):
         d_ff: width of the feed-forward network's inner layer.
         activation: of the feed-forward network, any Keras activation that keeps the width, by name.
         dropout: P_drop, on the output of every sublayer.
-        norm: "post" for LayerNorm after each residual sum, "pre" for LayerNorm before each sublayer.
-        norm_epsilon: added to the variance in LayerNorm.
+        norm: "post" for a norm after each residual sum, "pre" for one before each sublayer.
+        norm_kind: "layer" for LayerNorm, "rms" for RMSNorm.
+        norm_epsilon: added to the variance in LayerNorm, to the mean square in RMSNorm.
         attention_bias: add a bias to each projection of attention.
 
     Shapes: states (B, L, d_model); mask bool (B, L, L), (1, L, L), (B, L) or (B, h, L, L), True means "may attend".

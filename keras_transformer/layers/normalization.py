@@ -1,17 +1,35 @@
-"""Residual connections and what normalises them (Vaswani et al. 2017, section 3.1): one class per row of NORMS.
+"""Residual connections (Vaswani et al. 2017, section 3.1), a class per row of NORMS, and the norms in NORM_KINDS.
 
-Another norm is a class here, its row, and its name in `config.NORMS`. The decoder's step and the cost read the row, and
-exporters refuse it by name until what they have (`HAS`) names it.
+Another norm is its row here, and its name in `config.NORM_KINDS`. The decoder's step and the cost read the row, and
+exporters refuse it by name until what they have (`HAS`) names it. Another order is a class, a row of NORMS, and its
+name in `config.NORMS`.
 """
+
+from typing import NamedTuple
 
 import keras
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.layers.composite import CompositeLayer
 from keras_transformer.layers.dropout import Dropout
 
 
+class NormKind(NamedTuple):
+    """A norm of states: its layer, made with `epsilon`, and how many arrays of d_model it has."""
+
+    layer: type[keras.layers.Layer]
+    arrays: int
+
+
+# By `config.NORM_KINDS`. RMSNorm(x) = x / sqrt(mean(x^2) + epsilon) * scale (Zhang and Sennrich 2019, eq. 4).
+NORM_KINDS = {
+    "layer": NormKind(keras.layers.LayerNormalization, 2),  # gamma and beta
+    "rms": NormKind(keras.layers.RMSNormalization, 1),  # scale
+}
+
+
 class Residual(CompositeLayer):
-    """What surrounds a sublayer, the box "Add & Norm" of figure 1: residual sum, LayerNorm and dropout.
+    """What surrounds a sublayer, the box "Add & Norm" of figure 1: residual sum, norm and dropout.
 
         output = sublayer(residual.sublayer_input(states))        states = residual.add_and_norm(states, output)
 
@@ -19,25 +37,26 @@ class Residual(CompositeLayer):
 
     Args:
         dropout: P_drop.
-        epsilon: added to the variance in LayerNorm.
+        epsilon: added to the variance in LayerNorm, to the mean square in RMSNorm.
+        norm_kind: one of NORM_KINDS.
     """
 
-    norm_class: type[keras.layers.Layer] = keras.layers.LayerNormalization
-    norm_weights = 2  # arrays of d_model that a norm has: gamma and beta
     leaves_sum = False  # True: a stack of such blocks needs one more norm at its end
 
-    def __init__(self, dropout: float = 0.0, epsilon: float = 1e-6, **kwargs):
+    def __init__(self, dropout: float = 0.0, epsilon: float = 1e-6, norm_kind: str = "layer", **kwargs):
         super().__init__(**kwargs)
         self.dropout_rate = dropout
         self.epsilon = epsilon
-        self.norm = self.norm_class(epsilon=epsilon, name="norm", **self.for_parts())
+        self.norm_kind = norm_kind
+        self.norm = NORM_KINDS[norm_kind].layer(epsilon=epsilon, name="norm", **self.for_parts())
         self.dropout = Dropout(dropout, **self.for_parts())
 
     def build(self, input_shape: tuple):
         self.norm.build(input_shape)
 
     def get_config(self) -> dict:
-        return {**super().get_config(), "dropout": self.dropout_rate, "epsilon": self.epsilon}
+        values = {"dropout": self.dropout_rate, "epsilon": self.epsilon, "norm_kind": self.norm_kind}
+        return {**super().get_config(), **values}
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -71,7 +90,8 @@ class PreNormResidual(Residual):
 NORMS: dict[str, type[Residual]] = {"post": PostNormResidual, "pre": PreNormResidual}  # by `config.NORMS`
 
 
-def last_norm(norm: str, epsilon: float, **kwargs) -> keras.layers.Layer | None:
+def last_norm(config: TransformerConfig, **kwargs) -> keras.layers.Layer | None:
     """Return the norm that ends a stack of blocks, made with the arguments of a layer; None if it needs none."""
-    residual = NORMS[norm]
-    return residual.norm_class(epsilon=epsilon, **kwargs) if residual.leaves_sum else None
+    if not NORMS[config.norm].leaves_sum:
+        return None
+    return NORM_KINDS[config.norm_kind].layer(epsilon=config.norm_epsilon, **kwargs)

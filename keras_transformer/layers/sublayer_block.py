@@ -15,7 +15,7 @@ class SublayerBlock(Block):
         sublayer: a layer from states (B, L, d_model) and segments int (B, L) to states of the same shape, to a list of
             them alone, or to such states and attention weights (B, h, L, L). Its `build` and `compute_output_shape`
             take both shapes.
-        d_ff, activation, dropout, norm, norm_epsilon: see EncoderBlock, also for what it raises.
+        d_ff, activation, dropout, norm, norm_kind, norm_epsilon: see EncoderBlock, also for what it raises.
 
     Shapes: states (B, L, d_model), segments int (B, L). Returns what the sublayer returns: states (B, L, d_model), or
     states and attention weights.

@@ -39,6 +39,15 @@ def test_the_layer_norm_of_4_2_3_5():
     assert_close(residual.add_and_norm(states, np.zeros_like(states)), [[[0.447, -1.342, -0.447, 1.342]]], atol=5e-4)
 
 
+def test_the_rms_norm_of_1_2_2_4():
+    # mean square 25 / 4: each number divided by 2.5, and no number subtracted
+    residual = PostNormResidual(norm_kind="rms")
+    residual.build((1, 1, 4))
+    states = np.array([[[1.0, 2.0, -2.0, 4.0]]], "float32")
+    assert_close(residual.add_and_norm(states, np.zeros_like(states)), [[[0.4, 0.8, -0.8, 1.6]]])
+    assert [tuple(weight.shape) for weight in residual.weights] == [(4,)]
+
+
 def test_post_norm_adds_and_then_normalises():
     residual, output = PostNormResidual(epsilon=EPSILON), normal(2, 4, 8, seed=1)
     residual.build(STATES.shape)
@@ -203,6 +212,7 @@ def test_the_options_of_a_block_reach_every_sublayer(block_class, sublayers):
         d_ff=11,
         activation="gelu",
         dropout=0.25,
+        norm_kind="rms",
         norm_epsilon=0.5,
         attention_bias=True,
         dtype="mixed_bfloat16",
@@ -212,7 +222,7 @@ def test_the_options_of_a_block_reach_every_sublayer(block_class, sublayers):
     for layer in block._flatten_layers(include_self=False):
         parts.setdefault(type(layer), []).append(layer)
     assert {layer.dtype_policy.name for layers in parts.values() for layer in layers} == {"mixed_bfloat16"}
-    assert [norm.epsilon for norm in parts[keras.layers.LayerNormalization]] == [0.5] * sublayers
+    assert [norm.epsilon for norm in parts[keras.layers.RMSNormalization]] == [0.5] * sublayers
     assert [dropout.rate for dropout in parts[Dropout]] == [0.25] * sublayers
     for attention in parts[MultiHeadAttention]:
         assert (attention.num_heads, attention.key_dim, attention.value_dim, attention.use_bias) == (3, 5, 7, True)
@@ -220,6 +230,7 @@ def test_the_options_of_a_block_reach_every_sublayer(block_class, sublayers):
     assert (block.feed_forward.d_ff, block.feed_forward.activation) == (11, "gelu")
 
 
-def test_an_unknown_norm_is_refused():
-    with pytest.raises(ValueError, match="norm='batch'"):
-        EncoderBlock(num_heads=2, key_dim=3, d_ff=12, norm="batch")
+@pytest.mark.parametrize("name", ["norm", "norm_kind"])
+def test_an_unknown_norm_is_refused(name):
+    with pytest.raises(ValueError, match=f"{name}='batch'"):
+        EncoderBlock(num_heads=2, key_dim=3, d_ff=12, **{name: "batch"})

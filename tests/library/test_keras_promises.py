@@ -15,7 +15,7 @@ from keras_transformer.layers.cells import LSTMCell
 from keras_transformer.layers.composite import CompositeLayer
 from keras_transformer.layers.recurrent import Recurrent
 from tests.support.layers import EXAMPLES, every_layer, functional, outputs
-from tests.support.models import as_numpy, assert_close, randomise
+from tests.support.models import GAINS, as_numpy, assert_close, randomise
 
 WITH_WEIGHTS = {
     name: (layer_class, arguments, inputs)
@@ -82,10 +82,10 @@ def test_a_layer_that_is_frozen_and_saved_is_frozen_and_trains_again_when_told_t
 def test_a_bias_begins_at_0_a_scale_at_1_and_a_matrix_with_draws(layer_class, arguments, inputs):
     for weight in functional(layer_class(**arguments), inputs).weights:
         values = set(as_numpy(weight).flatten().tolist())
-        if weight.name.endswith(("bias", "beta", "gamma")):
+        if weight.name.endswith(("bias", "beta", *GAINS)):
             is_lstm = layer_class is LSTMCell or arguments.get("cell") == "lstm"
             forgets = is_lstm and weight.name == "bias" and "attentional_state" not in weight.path
-            first = {float(weight.name == "gamma")}
+            first = {float(weight.name in GAINS)}
             assert values == (first | {1.0} if forgets else first), weight.path
         elif weight.dtype == "float32":
             assert len(values) > 1, weight.path

@@ -241,6 +241,7 @@ BLOCK_OPTIONS = dict(
     activation="gelu",
     dropout=0.25,
     norm="pre",
+    norm_kind="rms",
     norm_epsilon=0.5,
     attention_bias=True,
 )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.layers.blocks import DecoderBlock, EncoderBlock
+from keras_transformer.layers.normalization import PreNormResidual
 from keras_transformer.model import Transformer
 from tests.support.models import SMALL, as_numpy, assert_close, batch_of, normal, randomise
 
@@ -107,6 +108,18 @@ def test_the_logits_are_those_of_torch_nn_transformer(norm, activation):
         ).numpy()
     is_real = batch["target_segments"] > 0
     assert_close(as_numpy(ours(batch))[is_real], (states @ matrix.T)[is_real], atol=1e-5)
+
+
+@pytest.mark.slow
+@needs_torch
+def test_rms_norm_is_that_of_torch():
+    import torch
+
+    residual = PreNormResidual(epsilon=EPSILON, norm_kind="rms")
+    residual.build(STATES.shape)
+    theirs = torch.nn.RMSNorm(D_MODEL, EPSILON)
+    copy(randomise(residual).norm.scale, theirs.weight)
+    assert_close(residual.sublayer_input(STATES), theirs(torch.tensor(STATES)).detach().numpy())
 
 
 # keras_hub

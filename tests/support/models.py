@@ -15,6 +15,7 @@ SMALL = TransformerConfig(vocab_size=23, encoder_layers=2, decoder_layers=2, d_m
 LIVELY = TransformerConfig(
     vocab_size=14, encoder_layers=2, decoder_layers=2, d_model=16, d_ff=24, num_heads=2, shared_embeddings=False
 )
+GAINS = ("gamma", "scale")  # weights of norms, which are 1 at first
 PAIRS = [([5, 6, 7, 3], [2, 8, 9, 10, 11]), ([12, 13, 3], [2, 14, 15]), ([16, 3], [2, 17, 18, 19])]  # ids of SMALL
 
 
@@ -32,10 +33,10 @@ def as_numpy(values):
 
 
 def randomise(layer, seed=0, scale=0.3):
-    """Give every trainable weight, biases and LayerNorm's scales too, its own draw. Returns the layer."""
+    """Give every trainable weight, biases and the scales of norms too, its own draw. Returns the layer."""
     generator = np.random.default_rng(seed)
     for weight in layer.trainable_weights:
-        weight.assign(generator.normal(0.0, scale, weight.shape) + (1.0 if weight.name == "gamma" else 0.0))
+        weight.assign(generator.normal(0.0, scale, weight.shape) + (1.0 if weight.name in GAINS else 0.0))
     return layer
 
 
@@ -93,7 +94,7 @@ def lively_transformer(config=LIVELY, seed=19):
     generator = np.random.default_rng(seed)
     transformer = Transformer(config)
     for weight in transformer.trainable_weights:
-        if weight.name == "gamma":
+        if weight.name in GAINS:
             continue
         scale = weight.shape[0] ** -0.5 if len(weight.shape) > 1 else 0.1
         if "matrix" in weight.name:

@@ -12,6 +12,7 @@ from keras_transformer.ground.tokens import EOS
 from keras_transformer.layers.normalization import NORMS
 from keras_transformer.model import Transformer
 from keras_transformer.pieces.tokenizer import train_tokenizer
+from tests.support.models import GAINS
 from tests.support.processes import python
 
 # numbers below 1,000, a model of 16 dimensions, five steps
@@ -81,7 +82,6 @@ SENTENCES = [
     "kochen",
     "hundred",
 ]
-GAINS = ("gamma", "scale")  # weights of norms, which are 1 at first
 FIRST_PIECE = 260  # after special ids and bytes
 RUN_MODEL = TransformerConfig(
     vocab_size=330, encoder_layers=1, decoder_layers=1, d_model=32, d_ff=48, num_heads=4, dropout=0.5

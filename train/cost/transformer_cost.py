@@ -1,7 +1,7 @@
 """What a Transformer costs, from its shapes alone: matrix products (Table 2 of the paper), weights, and memory."""
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.layers.normalization import NORMS
+from keras_transformer.layers.normalization import NORM_KINDS, NORMS
 
 from ..config.training import RowLengths
 
@@ -44,9 +44,9 @@ def parameter_count(config: TransformerConfig) -> int:
     """Number of trainable weights.
 
     An attention has d_model h (2 d_k + 2 d_v) weights, a feed-forward network 2 d_model d_ff + d_ff + d_model, a
-    LayerNorm 2 d_model; an encoder block one attention and two norms, a decoder block two and three. In place of
-    attention, a convolution has k d_model^2 + d_model weights, a GRU 6 d_model^2 + 6 d_model, and an SSRU
-    2 d_model^2 + d_model.
+    LayerNorm 2 d_model and an RMSNorm d_model; an encoder block one attention and two norms, a decoder block two and
+    three. In place of attention, a convolution has k d_model^2 + d_model weights, a GRU 6 d_model^2 + 6 d_model, and an
+    SSRU 2 d_model^2 + d_model.
     """
     d_model, heads = config.d_model, config.num_heads
     projected = heads * (2 * config.d_k + config.d_v)
@@ -54,7 +54,7 @@ def parameter_count(config: TransformerConfig) -> int:
     if config.attention_bias:
         attention += projected + d_model
     feed_forward = 2 * d_model * config.d_ff + config.d_ff + d_model
-    norm = NORMS[config.norm].norm_weights * d_model
+    norm = NORM_KINDS[config.norm_kind].arrays * d_model
     sublayers = {"convolutional": config.kernel_size * d_model**2 + d_model, "recurrent": 6 * d_model**2 + 6 * d_model}
     sublayer = sublayers.get(config.encoder_layer, attention)
     blocks = config.encoder_layers * (sublayer + feed_forward + 2 * norm)
