@@ -46,6 +46,7 @@ ACTIVATIONS = (  # the activations of Keras that keep the width and need no othe
     "tanh",
     "tanh_shrink",
 )
+GATED_ACTIVATIONS = ("geglu", "geglu_tanh", "swiglu")  # Shazeer 2020: a third matrix in the feed-forward network
 MEANT_FOR = {  # fields that have a meaning only with this value of this other field
     "kernel_size": ("encoder_layer", "convolutional"),
     "dilated": ("encoder_layer", "convolutional"),
@@ -76,7 +77,7 @@ class TransformerConfig(BaseModelConfig):
     num_heads: int = 8  # h
     key_dim: int | None = None  # d_k, width of one head's queries and keys; None: d_model / num_heads
     value_dim: int | None = None  # d_v, width of one head's values; None: d_model / num_heads
-    activation: str = "relu"  # of the feed-forward network (eq. 2: max(0, x)), one of ACTIVATIONS
+    activation: str = "relu"  # of the feed-forward network (eq. 2: max(0, x)), one of ACTIVATIONS or GATED_ACTIVATIONS
     norm: str = "post"  # "post": LayerNorm(x + Sublayer(x)), section 3.1; "pre": x + Sublayer(LayerNorm(x))
     norm_kind: str = "layer"  # LayerNorm, or "rms": RMSNorm (Zhang and Sennrich 2019), without mean and shift
     norm_epsilon: float = 1e-6
@@ -109,7 +110,8 @@ class TransformerConfig(BaseModelConfig):
         for name in ("dropout", "label_smoothing"):
             self._check(name, is_number(getattr(self, name)) and 0 <= getattr(self, name) < 1, "in [0, 1)")
         self._check("norm_epsilon", is_number(self.norm_epsilon) and 0 < self.norm_epsilon < math.inf, "above 0")
-        choices = {"norm": NORMS, "positions": POSITIONS, "activation": ACTIVATIONS, "encoder_layer": ENCODER_LAYERS}
+        choices = {"norm": NORMS, "positions": POSITIONS, "encoder_layer": ENCODER_LAYERS}
+        choices |= {"activation": ACTIVATIONS + GATED_ACTIVATIONS}
         choices |= {
             "norm_kind": NORM_KINDS,
             "sinusoids": SINUSOIDS,

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from ctranslate2.specs import attention_spec, common_spec, transformer_spec
 
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config import GATED_ACTIVATIONS, TransformerConfig
 from keras_transformer.ground.tokens import BOS, EOS, UNK
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.blocks import AttentionBlock
@@ -28,6 +28,9 @@ ACTIVATIONS = {
     "swish": common_spec.Activation.SWISH,
     "tanh": common_spec.Activation.Tanh,
     "sigmoid": common_spec.Activation.Sigmoid,
+    "geglu": common_spec.Activation.GELU,
+    "geglu_tanh": common_spec.Activation.GELUTanh,
+    "swiglu": common_spec.Activation.SWISH,
 }
 HAS = SIZES | {
     "activation": tuple(ACTIVATIONS),
@@ -76,6 +79,7 @@ def empty_spec(config: TransformerConfig) -> transformer_spec.TransformerSpec:
         "activation": ACTIVATIONS[config.activation],
         "head_dim": head_width(config),
         "rms_norm": config.norm_kind == "rms",
+        "ffn_glu": config.activation in GATED_ACTIVATIONS,
     }
     return transformer_spec.TransformerSpec(
         transformer_spec.TransformerEncoderSpec(config.encoder_layers, **shape),
@@ -154,8 +158,11 @@ def widened(rows: np.ndarray, config: TransformerConfig) -> np.ndarray:
 
 
 def fill_feed_forward(spec: transformer_spec.FeedForwardSpec, feed_forward: FeedForward) -> None:
-    """Fill in both linear layers of a feed-forward network."""
-    for linear, dense in ((spec.linear_0, feed_forward.inner), (spec.linear_1, feed_forward.outer)):
+    """Fill in the linear layers of a feed-forward network, three if it is gated."""
+    layers = [(spec.linear_0, feed_forward.inner), (spec.linear_1, feed_forward.outer)]
+    if feed_forward.linear is not None:
+        layers.append((spec.linear_0_noact, feed_forward.linear))
+    for linear, dense in layers:
         linear.weight, linear.bias = np.ascontiguousarray(array(dense.kernel).T), bias_of(dense)
 
 

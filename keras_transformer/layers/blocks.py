@@ -114,7 +114,7 @@ class EncoderBlock(AttentionBlock):
     Args:
         num_heads, key_dim, value_dim: h, d_k and d_v of every attention; `value_dim` None means `key_dim`.
         d_ff: width of the feed-forward network's inner layer.
-        activation: of the feed-forward network, any Keras activation that keeps the width, by name.
+        activation: of the feed-forward network, see FeedForward.
         dropout: P_drop, on the output of every sublayer.
         norm: "post" for a norm after each residual sum, "pre" for one before each sublayer.
         norm_kind: "layer" for LayerNorm, "rms" for RMSNorm.

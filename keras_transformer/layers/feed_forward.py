@@ -1,4 +1,4 @@
-"""The position-wise feed-forward network (Vaswani et al. 2017, section 3.3)."""
+"""The position-wise feed-forward network (Vaswani et al. 2017, section 3.3), and its gated kinds (Shazeer 2020)."""
 
 import operator
 
@@ -16,16 +16,25 @@ def swish(states):
     return states * ops.sigmoid(states)
 
 
+def gelu_tanh(states):
+    """x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, which T5 v1.1 has for GELU (Hendrycks and Gimpel 2016)."""
+    return keras.activations.gelu(states, approximate=True)
+
+
 ACTIVATIONS = {"swish": swish, "silu": swish}  # in place of Keras' own; all others are Keras' of that name
+GATES = {"geglu": keras.activations.gelu, "geglu_tanh": gelu_tanh, "swiglu": swish}  # by `config.GATED_ACTIVATIONS`
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class FeedForward(CompositeLayer):
     """FFN(x) = activation(x W_1 + b_1) W_2 + b_2, the same at every position (eq. 2, with max(0, x) for activation).
 
+    Or, with one of GATES, FFN(x) = (gate(x W) * x V) W_2, which has no biases (Shazeer 2020, eq. 6).
+
     Args:
-        d_ff: width of the inner layer.
-        activation: a Keras activation that keeps the width, by name.
+        d_ff: width of the inner layer. A gated network has a third matrix of that width, so that 2/3 of the width of
+            one that is not gated gives as many weights.
+        activation: a Keras activation that keeps the width, by name, or one of GATES.
 
     Shapes: (..., d_model) -> (..., d_model).
     """
@@ -37,14 +46,20 @@ class FeedForward(CompositeLayer):
         self.supports_masking = True
 
     def build(self, input_shape: tuple):
-        activation = ACTIVATIONS.get(self.activation, self.activation)
-        self.inner = keras.layers.Dense(self.d_ff, activation=activation, name="inner", **self.for_parts())
+        activation = (ACTIVATIONS | GATES).get(self.activation, self.activation)
+        is_gated = self.activation in GATES
+        parts = {"use_bias": not is_gated, **self.for_parts()}
+        self.inner = keras.layers.Dense(self.d_ff, activation=activation, name="inner", **parts)
         self.inner.build(input_shape)
-        self.outer = keras.layers.Dense(input_shape[-1], name="outer", **self.for_parts())
+        self.linear = keras.layers.Dense(self.d_ff, name="linear", **parts) if is_gated else None
+        if self.linear is not None:
+            self.linear.build(input_shape)
+        self.outer = keras.layers.Dense(input_shape[-1], name="outer", **parts)
         self.outer.build((*input_shape[:-1], self.d_ff))
 
     def call(self, states):
-        return self.outer(self.inner(states))
+        inner = self.inner(states)
+        return self.outer(inner if self.linear is None else inner * self.linear(states))
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
         return input_shape

@@ -18,7 +18,7 @@ from export.huggingface.settings import Languages, config_json, generation_json,
 from export.huggingface.weights import arrays_of, refuse_other_models, write_safetensors
 from export.litert.convert import LiteHow, lite_model
 from export.versions import ExportError
-from keras_transformer.config import ACTIVATIONS, TransformerConfig
+from keras_transformer.config import ACTIVATIONS, GATED_ACTIVATIONS, TransformerConfig
 from keras_transformer.ground.tokens import BOS, EOS
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.models.imported.folder import import_folder
@@ -135,12 +135,13 @@ def test_litert_finds_the_hypothesis_that_the_search_finds(config):
 
 @pytest.mark.slow
 def test_litert_computes_every_activation_as_keras_does(tmp_path):
-    networks = [FeedForward(6, activation) for activation in ACTIVATIONS]
+    names = ACTIVATIONS + GATED_ACTIVATIONS
+    networks = [FeedForward(6, activation) for activation in names]
     states = normal(2, 3, 4)
-    expected = {name: as_numpy(network(states)) for name, network in zip(ACTIVATIONS, networks, strict=True)}
+    expected = {name: as_numpy(network(states)) for name, network in zip(names, networks, strict=True)}
 
     def computed(states):
-        return {name: network(states) for name, network in zip(ACTIVATIONS, networks, strict=True)}
+        return {name: network(states) for name, network in zip(names, networks, strict=True)}
 
     module = tf.Module()
     module.variables_of_networks = [weight.value for network in networks for weight in network.weights]
@@ -149,7 +150,7 @@ def test_litert_computes_every_activation_as_keras_does(tmp_path):
     tf.saved_model.save(module, str(tmp_path), {"serving_default": function}, no_gradients)
     file = tf.lite.TFLiteConverter.from_saved_model(str(tmp_path)).convert()
     found = Interpreter(model_content=file).get_signature_runner()(states=states)
-    for name in ACTIVATIONS:
+    for name in names:
         assert_close(found[name], expected[name], atol=1e-4)
 
 

@@ -85,7 +85,7 @@ def test_every_kind_of_transformer_gives_each_token_the_same_probability(variant
 @pytest.mark.parametrize(
     ("field", "value", "has"),
     [
-        ("activation", "selu", "relu, gelu, silu, swish, tanh, sigmoid"),
+        ("activation", "selu", "relu, gelu, silu, swish, tanh, sigmoid, geglu, geglu_tanh, swiglu"),
         ("encoder_layer", "convolutional", "self_attention alone"),
         ("decoder_layer", "ssru", "self_attention alone"),
     ],

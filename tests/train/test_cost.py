@@ -33,6 +33,14 @@ def test_a_model_of_width_1_counted_by_hand():
     assert forward_flops(ONES, 1, 1) == encoder + decoder + 2  # and one logit
 
 
+def test_a_gated_network_has_a_third_matrix():
+    gated = ONES.replace(activation="swiglu", d_ff=2)
+    assert forward_flops(gated, 1, 1) - forward_flops(ONES, 1, 1) == 2 * 2 * (3 * 2 - 2)
+    assert transformer_cost.kept_per_row(gated, RowLengths(1, 0)) - transformer_cost.kept_per_row(
+        ONES, RowLengths(1, 0)
+    ) == (4 * 2 - 2 * 1)
+
+
 def test_of_two_source_words_only_the_attention_grows_more_than_twice():
     encoder = 2 * 2 * (4 + 2) + 2 * (2 * 2) * 2  # four pairs of query and key
     decoder = 2 * (6 + 2 + 2) + 2 * 2 * 2 + 2 * (2 * 2)  # keys and values of two words; a query that attends to two

@@ -1,6 +1,6 @@
 """What a Transformer costs, from its shapes alone: matrix products (Table 2 of the paper), weights, and memory."""
 
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config import GATED_ACTIVATIONS, TransformerConfig
 from keras_transformer.layers.normalization import NORM_KINDS, NORMS
 
 from ..config.training import RowLengths
@@ -9,7 +9,7 @@ from ..config.training import RowLengths
 def forward_flops(config: TransformerConfig, source_length: float, target_length: float) -> float:
     """FLOPs of the matrix products for one sentence pair of these lengths, which attends to its own tokens only."""
     d_model, projections = config.d_model, attention_projections(config)
-    feed_forward = 4 * d_model * config.d_ff
+    feed_forward = 2 * network_matrices(config) * d_model * config.d_ff
     attended = 2 * config.num_heads * (config.d_k + config.d_v)  # per query and key: their product, the weighted value
     encoder_block = source_length * (feed_forward + encoder_sublayer_flops(config, source_length))
     if config.decoder_layer == "ssru":
@@ -25,6 +25,11 @@ def forward_flops(config: TransformerConfig, source_length: float, target_length
 def attention_projections(config: TransformerConfig) -> int:
     """FLOPs per position of the projections to queries and outputs together, or to keys and values together."""
     return 2 * config.d_model * config.num_heads * (config.d_k + config.d_v)
+
+
+def network_matrices(config: TransformerConfig) -> int:
+    """Matrices of a feed-forward network, each d_model x d_ff."""
+    return 3 if config.activation in GATED_ACTIVATIONS else 2
 
 
 def encoder_sublayer_flops(config: TransformerConfig, length: float) -> float:
@@ -43,17 +48,18 @@ def encoder_sublayer_flops(config: TransformerConfig, length: float) -> float:
 def parameter_count(config: TransformerConfig) -> int:
     """Number of trainable weights.
 
-    An attention has d_model h (2 d_k + 2 d_v) weights, a feed-forward network 2 d_model d_ff + d_ff + d_model, a
-    LayerNorm 2 d_model and an RMSNorm d_model; an encoder block one attention and two norms, a decoder block two and
-    three. In place of attention, a convolution has k d_model^2 + d_model weights, a GRU 6 d_model^2 + 6 d_model, and an
-    SSRU 2 d_model^2 + d_model.
+    An attention has d_model h (2 d_k + 2 d_v) weights, a feed-forward network 2 d_model d_ff + d_ff + d_model, a gated
+    one 3 d_model d_ff, a LayerNorm 2 d_model and an RMSNorm d_model; an encoder block one attention and two norms, a
+    decoder block two and three. In place of attention, a convolution has k d_model^2 + d_model weights, a GRU
+    6 d_model^2 + 6 d_model, and an SSRU 2 d_model^2 + d_model.
     """
     d_model, heads = config.d_model, config.num_heads
     projected = heads * (2 * config.d_k + config.d_v)
     attention = d_model * (projected + heads * config.d_v)
     if config.attention_bias:
         attention += projected + d_model
-    feed_forward = 2 * d_model * config.d_ff + config.d_ff + d_model
+    feed_forward = network_matrices(config) * d_model * config.d_ff
+    feed_forward += 0 if config.activation in GATED_ACTIVATIONS else config.d_ff + d_model
     norm = NORM_KINDS[config.norm_kind].arrays * d_model
     sublayers = {"convolutional": config.kernel_size * d_model**2 + d_model, "recurrent": 6 * d_model**2 + 6 * d_model}
     sublayer = sublayers.get(config.encoder_layer, attention)
@@ -69,10 +75,11 @@ def parameter_count(config: TransformerConfig) -> int:
 def kept_per_row(config: TransformerConfig, lengths: RowLengths) -> int:
     """Numbers of a row that the backward pass keeps, without the logits.
 
-    Per position of a block about 8 arrays of d_model and 2 of d_ff, which a decoder block has twice, and per head and
-    attention the scores of the positions it sees, twice. Every kind of block counts as one with self-attention, which
-    keeps the most.
+    Per position of a block about 8 arrays of d_model and 2 of d_ff, of a gated network 4, which a decoder block has
+    twice, and per head and attention the scores of the positions it sees, twice. Every kind of block counts as one with
+    self-attention, which keeps the most.
     """
-    arrays, scores = 8 * config.d_model + 2 * config.d_ff, 2 * config.num_heads
+    of_network = 4 if config.activation in GATED_ACTIVATIONS else 2
+    arrays, scores = 8 * config.d_model + of_network * config.d_ff, 2 * config.num_heads
     encoder = lengths.source * config.encoder_layers * (arrays + scores * lengths.source)
     return encoder + lengths.target * config.decoder_layers * (2 * arrays + scores * (lengths.source + lengths.target))
