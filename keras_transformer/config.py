@@ -92,6 +92,8 @@ class TransformerConfig(BaseModelConfig):
     decoder_start: str = "bos"  # whose embedding the decoder begins with; fairseq's models have no BOS, but "eos"
     decoder_layer: str = "self_attention"  # what reads the earlier positions in a decoder block; "ssru": layers/ssru.py
     attention_bias: bool = False  # the paper's projections are matrices alone (section 3.2.2)
+    scale_scores: bool = True  # divide scores by sqrt(d_k), eq. 1; T5 does not
+    embedding_norm: bool = False  # a norm after the sum of embeddings and positions, as in mBART
     shared_embeddings: bool = True  # one matrix for source, target and logits (section 3.4)
     logits_bias: bool = False  # the paper's logits are a product alone (section 3.4)
     dropout: float = 0.1  # P_drop
@@ -105,7 +107,8 @@ class TransformerConfig(BaseModelConfig):
             self._check_count(name)
             self._check(name, getattr(self, name) % 2 == 1, "odd: as many positions before a position as after it")
         self._check_count("first_position", least=0)
-        for name in ("attention_bias", "shared_embeddings", "logits_bias", "dilated"):
+        truths = ("attention_bias", "scale_scores", "embedding_norm", "shared_embeddings", "logits_bias", "dilated")
+        for name in truths:
             self._check(name, isinstance(getattr(self, name), bool), "true or false")
         for name in ("dropout", "label_smoothing"):
             self._check(name, is_number(getattr(self, name)) and 0 <= getattr(self, name) < 1, "in [0, 1)")

@@ -8,7 +8,7 @@ from keras_transformer.layers.convolution import SegmentConvolution
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.embedding import POSITIONS, TokenEmbedding
 from keras_transformer.layers.masking import CausalSegmentMask, PositionsInSegment, SegmentMask
-from keras_transformer.layers.normalization import NORMS, last_norm
+from keras_transformer.layers.normalization import NORMS, norm_of
 from keras_transformer.layers.recurrent import Recurrent
 from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
 from keras_transformer.layers.ssru import SSRUDecoderBlock
@@ -32,7 +32,8 @@ class Transformer(TranslationModel):
 
     The graph is flat: `get_layer` finds every layer by its name. The names are "encoder_block_1", "decoder_block_1"
     and so on, "source_positions", "target_positions", and "embedding" ("source_embedding", "target_embedding" and
-    "logits" if embeddings are not shared). If LayerNorm comes first, there are "encoder_norm" and "decoder_norm" too.
+    "logits" if embeddings are not shared). If norms come first, there are "encoder_norm" and "decoder_norm" too, and
+    with `config.embedding_norm` "source_embedding_norm" and "target_embedding_norm".
     """
 
     config_class = TransformerConfig
@@ -113,6 +114,7 @@ def encoder_sublayer(number: int, config: TransformerConfig, dtype: keras.DTypeP
         config.neighbourhood,
         config.d_v,
         config.attention_bias,
+        scale_scores=config.scale_scores,
         dtype=dtype,
         name="self_attention",
     )
@@ -156,7 +158,7 @@ def target_layers(model: keras.Model) -> tuple[TokenEmbedding, TokenEmbedding]:
 def embed_with_positions(
     embedding: TokenEmbedding, ids, segments, side: str, config: TransformerConfig, dtype: keras.DTypePolicy
 ):
-    """Token embeddings plus positions, with dropout on the sum (section 5.4).
+    """Token embeddings plus positions, normalised if `config.embedding_norm`, with dropout on the sum (section 5.4).
 
     `side` is "source" or "target". Shapes: ids and segments int (B, L) -> (B, L, d_model).
     """
@@ -165,13 +167,14 @@ def embed_with_positions(
     arguments = {field: getattr(config, field) for field in fields}
     positions = positions_class(**arguments, dtype=dtype, name=f"{side}_positions")
     states = positions(embedding(ids), position_numbers)
+    if config.embedding_norm:
+        states = norm_of(config, dtype=dtype, name=f"{side}_embedding_norm")(states)
     return Dropout(config.dropout, dtype=dtype, name=f"{side}_dropout")(states)
 
 
 def normalised_at_end(states, name: str, config: TransformerConfig, dtype: keras.DTypePolicy):
     """Pre-norm blocks only add to `states`, so their sum is normalised once at the end. Post-norm needs nothing."""
-    norm = last_norm(config, dtype=dtype, name=name)
-    return states if norm is None else norm(states)
+    return norm_of(config, dtype=dtype, name=name)(states) if NORMS[config.norm].leaves_sum else states
 
 
 def encoder(transformer: Transformer) -> keras.Model:

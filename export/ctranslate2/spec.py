@@ -36,6 +36,8 @@ HAS = SIZES | {
     "activation": tuple(ACTIVATIONS),
     "norm": ("post", "pre"),
     "norm_kind": ("layer", "rms"),
+    "scale_scores": (True, False),
+    "embedding_norm": (False, True),
     "positions": ("sinusoidal", "learned"),
     "sinusoids": ("paper", "tensor2tensor"),
     "first_position": None,  # a table of positions has any
@@ -79,6 +81,7 @@ def empty_spec(config: TransformerConfig) -> transformer_spec.TransformerSpec:
         "activation": ACTIVATIONS[config.activation],
         "head_dim": head_width(config),
         "rms_norm": config.norm_kind == "rms",
+        "layernorm_embedding": config.embedding_norm,
         "ffn_glu": config.activation in GATED_ACTIVATIONS,
     }
     return transformer_spec.TransformerSpec(
@@ -88,7 +91,7 @@ def empty_spec(config: TransformerConfig) -> transformer_spec.TransformerSpec:
 
 
 def fill_embeddings(spec: transformer_spec.TransformerSpec, transformer: Transformer) -> None:
-    """Fill in the embeddings, the matrix of the logits, and the table of positions of both sides."""
+    """Fill in the embeddings, their norms, the matrix of the logits, and the table of positions of both sides."""
     config = transformer.transformer_config
     names = ["embedding"] * 3 if config.shared_embeddings else ["source_embedding", "target_embedding", "logits"]
     matrices = [array(transformer.get_layer(name).matrix) for name in names]
@@ -96,6 +99,8 @@ def fill_embeddings(spec: transformer_spec.TransformerSpec, transformer: Transfo
     if config.logits_bias:
         spec.decoder.projection.bias = array(transformer.get_layer(names[-1]).bias)
     for side, stack in (("source", spec.encoder), ("target", spec.decoder)):
+        if config.embedding_norm:
+            fill_norm(stack.layernorm_embedding, transformer.get_layer(f"{side}_embedding_norm"))
         positions = transformer.get_layer(f"{side}_positions")
         stack.position_encodings.encodings = array(positions.encodings(SINUSOIDS, config.d_model))
 
@@ -141,10 +146,10 @@ def fill_joined(spec: common_spec.LinearSpec, projections: list[keras.layers.Den
 def fill_output(
     spec: attention_spec.MultiHeadAttentionSpec, attention: MultiHeadAttention, config: TransformerConfig
 ) -> None:
-    """Fill in the projection of the joined heads, and the factor of the scores: 1 / sqrt(d_k), whatever the width."""
+    """Fill in the projection of the joined heads, and the factor of the scores, whatever the width."""
     spec.linear[-1].weight = widened(array(attention.output_projection.kernel), config).T
     spec.linear[-1].bias = bias_of(attention.output_projection)
-    spec.queries_scale = np.float32(config.d_k**-0.5)
+    spec.queries_scale = np.float32(attention.score_factor)
 
 
 def widened(rows: np.ndarray, config: TransformerConfig) -> np.ndarray:

@@ -14,10 +14,12 @@ MASKED_SCORE = -1e30  # finite, so that max() and exp() of a fully masked row st
 LARGEST_FLOAT16 = 65504.0
 
 
-def scaled_dot_product_attention(query, key, value, mask=None):
+def scaled_dot_product_attention(query, key, value, mask=None, factor: float | None = None):
     """Average `value` by how well each `key` answers each `query` (Vaswani et al. 2017, eq. 1).
 
-        weights = softmax(query @ key^T / sqrt(d_k))        output = weights @ value
+        weights = softmax(query @ key^T * factor)        output = weights @ value
+
+    `factor` None is that of the paper, 1 / sqrt(d_k).
 
     Shapes, with B batch, H heads, Q queries, K keys:
         query (B, H, Q, d_k)   key (B, H, K, d_k)   value (B, H, K, d_v)
@@ -27,8 +29,8 @@ def scaled_dot_product_attention(query, key, value, mask=None):
     has weights and output 0. Integers are converted to `keras.config.floatx()`.
     """
     query, key, value = map(as_floats, (query, key, value))
-    d_k = ops.shape(query)[-1]
-    query = query * ops.cast(d_k**-0.5, query.dtype)
+    factor = ops.shape(query)[-1] ** -0.5 if factor is None else factor
+    query = query * ops.cast(factor, query.dtype)
     scores = ops.matmul(query, ops.swapaxes(key, -1, -2))  # (B, H, Q, K)
     weights = ops.cast(masked_softmax(scores, mask), value.dtype)
     return ops.matmul(weights, value), weights
@@ -70,15 +72,29 @@ class AttentionHeads(CompositeLayer):
     Arguments as for MultiHeadAttention.
     """
 
-    def __init__(self, num_heads: int, key_dim: int, value_dim: int | None = None, use_bias: bool = False, **kwargs):
+    def __init__(
+        self,
+        num_heads: int,
+        key_dim: int,
+        value_dim: int | None = None,
+        use_bias: bool = False,
+        scale_scores: bool = True,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         self.num_heads = operator.index(num_heads)
         self.key_dim = operator.index(key_dim)
         self.value_dim = operator.index(key_dim if value_dim is None else value_dim)
         self.use_bias = use_bias
+        self.scale_scores = scale_scores
         for name in ("num_heads", "key_dim", "value_dim"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1. Received: {name}={getattr(self, name)}")
+
+    @property
+    def score_factor(self) -> float:
+        """By what the product of a query and a key is multiplied."""
+        return self.key_dim**-0.5 if self.scale_scores else 1.0
 
     def build_projections(self, query_shape: tuple, memory_shape: tuple) -> None:
         """Create W^Q, W^K, W^V and W^O, each of all heads."""
@@ -89,7 +105,12 @@ class AttentionHeads(CompositeLayer):
         self.output_projection = self._projection("output", all_heads, query_shape[-1])
 
     def _projection(self, name: str, input_shape: tuple, width: int) -> keras.layers.Dense:
-        projection = keras.layers.Dense(width, use_bias=self.use_bias, name=name, **self.for_parts())
+        initializer: str | keras.Initializer = "glorot_uniform"
+        if name == "query" and not self.scale_scores:
+            initializer = keras.initializers.VarianceScaling(1 / self.key_dim, "fan_avg", "uniform")
+        projection = keras.layers.Dense(
+            width, use_bias=self.use_bias, kernel_initializer=initializer, name=name, **self.for_parts()
+        )
         projection.build(tuple(input_shape))
         return projection
 
@@ -104,6 +125,7 @@ class AttentionHeads(CompositeLayer):
             "key_dim": self.key_dim,
             "value_dim": self.value_dim,
             "use_bias": self.use_bias,
+            "scale_scores": self.scale_scores,
         }
 
 
@@ -121,6 +143,8 @@ class MultiHeadAttention(AttentionHeads):
         key_dim: d_k, width of one head's queries and keys; d_model / h in the paper, but any other in Table 3 (B).
         value_dim: d_v, width of one head's values. None means `key_dim`.
         use_bias: add a bias to each projection; the paper has none.
+        scale_scores: divide scores by sqrt(d_k), as in the paper. T5 does not (Raffel et al. 2020). Its queries begin
+            so much smaller instead, and so they do here: training begins with the same scores.
 
     Shapes: query (B, Q, d_model), memory (B, K, any width); mask bool (B, Q, K), (B, K) if it is the same for every
     query, or (B, h, Q, K) if the heads differ; memory_mask bool (B, K). Each axis but the last may be 1. A mask of two
@@ -146,9 +170,10 @@ class MultiHeadAttention(AttentionHeads):
         query = self.split_heads(self.query_projection(query))  # (B, Q, d_model) -> (B, h, Q, d_k)
         shape = (query.shape[0], self.num_heads, query.shape[2], keys.shape[2])
         mask = both_masks(*(for_every_head(each, shape) for each in (mask, memory_mask)))
-        heads, weights = scaled_dot_product_attention(query, keys, values, mask)
+        heads, weights = scaled_dot_product_attention(query, keys, values, mask, self.score_factor)
         if has_fused_kernel(query, keys, values):
-            heads = fused_attention(query, keys, values, mask)  # the compiler drops the heads above, which nothing uses
+            # the compiler drops the heads above, which nothing uses
+            heads = fused_attention(query, keys, values, mask, self.score_factor)
         return self.output_projection(self.concatenate_heads(heads)), weights
 
     def split_heads(self, states):

@@ -45,6 +45,7 @@ class AttentionBlockConfig(BlockConfig):
     key_dim: int  # d_k
     value_dim: int | None = None  # d_v; None: d_k
     attention_bias: bool = False
+    scale_scores: bool = True
 
 
 class Block(CompositeLayer):
@@ -100,9 +101,8 @@ class AttentionBlock(Block):
     def __init__(self, num_heads: int, key_dim: int, d_ff: int, value_dim: int | None = None, **kwargs):
         super().__init__(num_heads=num_heads, key_dim=key_dim, d_ff=d_ff, value_dim=value_dim, **kwargs)
         for attention in self.attentions:
-            layer = MultiHeadAttention(
-                num_heads, key_dim, value_dim, self.config.attention_bias, name=attention, **self.for_parts()
-            )
+            options = {"use_bias": self.config.attention_bias, "scale_scores": self.config.scale_scores}
+            layer = MultiHeadAttention(num_heads, key_dim, value_dim, **options, name=attention, **self.for_parts())
             setattr(self, attention, layer)
             setattr(self, f"{attention}_residual", self._residual(f"{attention}_residual"))
 
@@ -120,6 +120,7 @@ class EncoderBlock(AttentionBlock):
         norm_kind: "layer" for LayerNorm, "rms" for RMSNorm.
         norm_epsilon: added to the variance in LayerNorm, to the mean square in RMSNorm.
         attention_bias: add a bias to each projection of attention.
+        scale_scores: divide scores by sqrt(d_k), see MultiHeadAttention.
 
     Shapes: states (B, L, d_model); mask bool (B, L, L), (1, L, L), (B, L) or (B, h, L, L), True means "may attend".
     A mask that Keras carries with `states`, as after `keras.layers.Embedding(mask_zero=True)`, hides padding as well,

@@ -28,12 +28,12 @@ def has_fused_kernel(query, key, value) -> bool:
     return d_k == d_v and d_k % 8 == 0 and d_k <= 128 and queries % 2 == 0 and keys % 2 == 0  # cuDNN's conditions
 
 
-def fused_attention(query, key, value, mask):
+def fused_attention(query, key, value, mask, factor: float | None = None):
     """The output of `scaled_dot_product_attention`, from one kernel. Shapes: the same."""
     query, key, value = (ops.swapaxes(states, 1, 2) for states in (query, key, value))  # (B, L, H, d), as Keras wants
     if mask is not None:
         mask = ops.logical_and(mask, ops.ones((1, 1, query.shape[1], key.shape[1]), "bool"))  # cuDNN does not broadcast
-    output = ops.swapaxes(ops.dot_product_attention(query, key, value, mask=mask), 1, 2)
+    output = ops.swapaxes(ops.dot_product_attention(query, key, value, mask=mask, scale=factor), 1, 2)
     if mask is None:
         return output
     # A query that may attend to nothing gets the mean of all values from the kernel, and 0 from the equation.

@@ -90,8 +90,6 @@ class PreNormResidual(Residual):
 NORMS: dict[str, type[Residual]] = {"post": PostNormResidual, "pre": PreNormResidual}  # by `config.NORMS`
 
 
-def last_norm(config: TransformerConfig, **kwargs) -> keras.layers.Layer | None:
-    """Return the norm that ends a stack of blocks, made with the arguments of a layer; None if it needs none."""
-    if not NORMS[config.norm].leaves_sum:
-        return None
+def norm_of(config: TransformerConfig, **kwargs) -> keras.layers.Layer:
+    """Return a norm of the kind in a configuration, made with the arguments of a layer."""
     return NORM_KINDS[config.norm_kind].layer(epsilon=config.norm_epsilon, **kwargs)

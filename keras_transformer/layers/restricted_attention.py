@@ -28,12 +28,12 @@ def with_margins(blocks, margin: int):
     return ops.concatenate([before, blocks, after], axis=2)
 
 
-def banded_attention(query, key, value, segments, neighbourhood: int):
+def banded_attention(query, key, value, segments, neighbourhood: int, factor: float | None = None):
     """Scaled dot-product attention under `masks.neighbourhood_mask`, computed in n * r steps instead of n * n.
 
     Queries are cut into blocks of r positions. All queries of a block share one window of keys, which reaches
     (r - 1) / 2 positions beyond the block on each side. So a query is multiplied with 2 r - 1 keys, whatever n is, and
-    a mask leaves the r around it that are of its own segment.
+    a mask leaves the r around it that are of its own segment. `factor` is that of `scaled_dot_product_attention`.
 
     Shapes, with n positions and r = neighbourhood:
         query and key (B, n, H, d_k)   value (B, n, H, d_v)   segments int (B, n), 0 is padding
@@ -41,7 +41,7 @@ def banded_attention(query, key, value, segments, neighbourhood: int):
     Returns output (B, n, H, d_v), and weights (B, blocks, H, r, 2 r - 1) of each query of a block for its window.
     """
     length, reach = ops.shape(query)[1], (neighbourhood - 1) // 2
-    query = query * ops.cast(query.shape[-1] ** -0.5, query.dtype)
+    query = query * ops.cast(query.shape[-1] ** -0.5 if factor is None else factor, query.dtype)
     query, query_segments = in_blocks(query, neighbourhood), in_blocks(segments, neighbourhood)
     key, value, key_segments = (with_margins(in_blocks(each, neighbourhood), reach) for each in (key, value, segments))
     scores = ops.einsum("bcqhd,bckhd->bchqk", query, key)
@@ -88,7 +88,7 @@ class RestrictedSelfAttention(AttentionHeads):
     fit and predict) computes it only if something uses it; a call outside of a graph always does.
 
     Args:
-        num_heads, key_dim, value_dim, use_bias: see MultiHeadAttention.
+        num_heads, key_dim, value_dim, use_bias, scale_scores: see MultiHeadAttention.
         neighbourhood: r, odd, so that as many positions before a position are in it as after it.
 
     Shapes: states (B, L, d_model), segments int (B, L). Returns output (B, L, d_model) and weights (B, h, L, L).
@@ -118,7 +118,7 @@ class RestrictedSelfAttention(AttentionHeads):
             self.heads_of(projection(states))
             for projection in (self.query_projection, self.key_projection, self.value_projection)
         )
-        heads, weights = banded_attention(query, key, value, segments, self.neighbourhood)
+        heads, weights = banded_attention(query, key, value, segments, self.neighbourhood, self.score_factor)
         batch, length, _ = ops.shape(states)
         output = self.output_projection(ops.reshape(heads, (batch, length, self.num_heads * self.value_dim)))
         return output, as_full_weights(weights, length)

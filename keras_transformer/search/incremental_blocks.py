@@ -20,14 +20,14 @@ from keras_transformer.layers.ssru import SSRU, SSRUDecoderBlock
 class Cache(NamedTuple):
     """Keys and values that one block attends to: E entries of earlier positions, or the S tokens of the source."""
 
-    keys: Any  # (B, h, E, d_k); of the source they are divided by sqrt(d_k)
+    keys: Any  # (B, h, E, d_k); of the source they are multiplied by the factor of scores
     values: Any  # (B, h, E, d_v)
 
 
 class JoinedProjection(NamedTuple):
     """The projections of queries, keys and values side by side: one matrix product in place of three."""
 
-    kernel: Any  # (d_model, h * (2 d_k + d_v)); the part of the queries is divided by sqrt(d_k)
+    kernel: Any  # (d_model, h * (2 d_k + d_v)); the part of the queries has the factor of scores
     bias: Any  # (h * (2 d_k + d_v),), or None
 
 
@@ -44,7 +44,7 @@ def biased_attention(query, key, value, bias):
 
         output = softmax(query @ key^T + bias) @ value
 
-    Shapes: query (B, H, Q, d_k); key (B, H, K, d_k); one of both is already divided by sqrt(d_k); value (B, H, K, d_v);
+    Shapes: query (B, H, Q, d_k); key (B, H, K, d_k); one of both has the factor of scores; value (B, H, K, d_v);
     bias float32 of `bias_of_mask`. Returns output (B, H, Q, d_v) and weights (B, H, Q, K), which have at least the
     precision of float32.
     """
@@ -56,7 +56,7 @@ def biased_attention(query, key, value, bias):
 def joined_projection(attention: MultiHeadAttention) -> JoinedProjection:
     """Return the three projections of a self-attention as one. A search computes it once."""
     projections = (attention.query_projection, attention.key_projection, attention.value_projection)
-    scales = (attention.key_dim**-0.5, 1.0, 1.0)
+    scales = (attention.score_factor, 1.0, 1.0)
 
     def joined(name: str):
         parts = [getattr(layer, name) * scale for layer, scale in zip(projections, scales, strict=True)]
@@ -68,9 +68,9 @@ def joined_projection(attention: MultiHeadAttention) -> JoinedProjection:
 def project_memory(attention: MultiHeadAttention, memory) -> Cache:
     """Return the keys (B, h, S, d_k) and values (B, h, S, d_v) of the encoder's output (B, S, d_model).
 
-    The keys are divided by sqrt(d_k), once for all queries that will come.
+    The keys are multiplied by the factor of scores, once for all queries that will come.
     """
-    keys = attention.key_projection(memory) * attention.key_dim**-0.5
+    keys = attention.key_projection(memory) * attention.score_factor
     return Cache(*map(attention.split_heads, (keys, attention.value_projection(memory))))
 
 

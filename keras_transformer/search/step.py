@@ -65,6 +65,7 @@ class IncrementalDecoder:
         self.encoder = encoder(transformer)
         self.embedding, self.logits = target_layers(transformer)
         self.positions = transformer.get_layer("target_positions")
+        self.embedding_norm = transformer.get_layer("target_embedding_norm") if config.embedding_norm else None
         self.blocks = [transformer.get_layer(f"decoder_block_{n + 1}") for n in range(config.decoder_layers)]
         self.past = PASTS[config.decoder_layer]
         self.last_norm = transformer.get_layer("decoder_norm") if NORMS[config.norm].leaves_sum else None
@@ -112,6 +113,8 @@ class IncrementalDecoder:
         b * K + k.
         """
         states = self.positions(self.embedding(ops.reshape(tokens, (-1,))), ops.reshape(position, (1,)))
+        if self.embedding_norm is not None:
+            states = self.embedding_norm(states)
         past, attend = state.past.reader(position, has_room)
         of_blocks = []
         memories, bias = state.memory.shared

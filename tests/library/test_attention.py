@@ -2,6 +2,7 @@
 
 import math
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -15,10 +16,10 @@ from tests.support.models import as_numpy, assert_close, normal, randomise, soft
 log = math.log
 
 
-def attend(query, key, value, mask=None, dtype="float32"):
+def attend(query, key, value, mask=None, dtype="float32", factor=None):
     """One sentence and one head: (Q, d_k), (K, d_k), (K, d_v) -> output (Q, d_v), weights (Q, K)."""
     query, key, value = (ops.cast(ops.convert_to_tensor(x), dtype)[None, None] for x in (query, key, value))
-    output, weights = scaled_dot_product_attention(query, key, value, None if mask is None else np.array(mask))
+    output, weights = scaled_dot_product_attention(query, key, value, None if mask is None else np.array(mask), factor)
     return output[0, 0], weights[0, 0]
 
 
@@ -35,6 +36,21 @@ def test_scores_are_divided_by_the_square_root_of_the_key_width():
     # q.k = 4 log(3) over sqrt(16): the same weights as above
     _, weights = attend(query=[[log(3)] * 4 + [0.0] * 12], key=[[0.0] * 16, [1.0] * 16], value=[[0.0], [8.0]])
     assert_close(weights, [[0.25, 0.75]])
+
+
+def test_scores_with_a_factor_are_not_divided():
+    query, key = [[log(3), 0.0, 0.0, 0.0]], [[0.0] * 4, [1.0] * 4]
+    _, weights = attend(query, key, [[0.0], [8.0]], factor=1.0)
+    assert_close(weights, [[0.25, 0.75]])
+
+
+def test_scores_that_are_not_divided_begin_as_large_as_those_that_are():
+    scores = {}
+    for scale_scores in (True, False):
+        keras.utils.set_random_seed(3)
+        layer = MultiHeadAttention(2, 16, scale_scores=scale_scores)
+        scores[scale_scores] = as_numpy(layer(normal(2, 5, 8), normal(2, 6, 8, seed=1))[1])
+    assert_close(scores[True], scores[False])
 
 
 @pytest.mark.parametrize("kind", [list, np.array, lambda x: ops.cast(x, "int32")], ids=["lists", "numpy", "tensors"])

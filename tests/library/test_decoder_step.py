@@ -69,6 +69,7 @@ def test_cached_equals_uncached(name, has_room):
 def test_cached_equals_uncached_in_a_block_that_has_everything():
     """LayerNorm first, biases everywhere, other widths of keys than of values, two hypotheses of each source."""
     changes = dict(norm="pre", attention_bias=True, logits_bias=True, key_dim=5, value_dim=3, num_heads=3)
+    changes |= dict(scale_scores=False, embedding_norm=True)
     transformer = lively_transformer(LIVELY.replace(encoder_layers=1, decoder_layers=1, activation="gelu", **changes))
     ids = target_ids()[:, :3]
     found = one_by_one(transformer, SOURCES, ids)

@@ -20,7 +20,15 @@ SOURCE_LENGTH, TARGET_LENGTH = 10, 13
 @pytest.fixture(scope="module", params=["post", "pre"])
 def model(request):
     """Both orders of LayerNorm; pre-norm with every other option away from its default too."""
-    changes = dict(positions="learned", attention_bias=True, shared_embeddings=False, key_dim=5, value_dim=3)
+    changes = dict(
+        scale_scores=False,
+        embedding_norm=True,
+        positions="learned",
+        attention_bias=True,
+        shared_embeddings=False,
+        key_dim=5,
+        value_dim=3,
+    )
     config = SMALL if request.param == "post" else SMALL.replace(norm="pre", activation="gelu", **changes)
     return randomise(Transformer(config))
 
@@ -223,7 +231,8 @@ def test_the_loss_of_a_training_step_depends_on_dropout(eager):
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_dropout_falls_on_the_sum_of_embedding_and_position(model, side):
     # section 5.4; what is kept is divided by 1 - P_drop
-    before, after = (model.get_layer(f"{side}_{name}").output for name in ("positions", "dropout"))
+    sum_of_both = "embedding_norm" if model.transformer_config.embedding_norm else "positions"
+    before, after = (model.get_layer(f"{side}_{name}").output for name in (sum_of_both, "dropout"))
     parts = keras.Model(model.input, [before, after])
     before, after = (as_numpy(states) for states in parts(padded(PAIRS * 20), training=True))
     is_kept = after != 0
@@ -244,6 +253,7 @@ BLOCK_OPTIONS = dict(
     norm_kind="rms",
     norm_epsilon=0.5,
     attention_bias=True,
+    scale_scores=False,
 )
 
 

@@ -26,7 +26,7 @@ def pair_of_layers(neighbourhood, **arguments):
 
 @pytest.mark.parametrize("neighbourhood", [1, 3, 5, 13, 31])
 def test_the_blocked_computation_is_masked_attention(neighbourhood):
-    restricted, full = pair_of_layers(neighbourhood, use_bias=True)
+    restricted, full = pair_of_layers(neighbourhood, use_bias=True, scale_scores=neighbourhood > 3)
     states = normal(2, 13, 6)
     expected = full(states, states, neighbourhood_mask(PACKED, neighbourhood))
     for found, wanted in zip(restricted(states, PACKED), expected, strict=True):

@@ -42,6 +42,8 @@ VALUES = {
     "decoder_start": DECODER_STARTS,
     "decoder_layer": DECODER_LAYERS,
     "attention_bias": (False, True),
+    "scale_scores": (True, False),
+    "embedding_norm": (False, True),
     "shared_embeddings": (True, False),
     "logits_bias": (False, True),
     "dropout": (0.0, 0.2),

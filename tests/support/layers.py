@@ -19,7 +19,7 @@ SELF_MASK = np.tril(np.ones((2, 4, 4), bool))
 EXAMPLES = {
     "attention": (
         layers.MultiHeadAttention,
-        dict(num_heads=2, key_dim=3, value_dim=5, use_bias=True),
+        dict(num_heads=2, key_dim=3, value_dim=5, use_bias=True, scale_scores=False),
         (STATES, MEMORY),
     ),
     "token embedding": (
@@ -44,6 +44,7 @@ EXAMPLES = {
             norm_kind="rms",
             norm_epsilon=1e-3,
             attention_bias=True,
+            scale_scores=False,
         ),
         (STATES, SELF_MASK),
     ),
@@ -59,13 +60,14 @@ EXAMPLES = {
             norm="post",
             norm_epsilon=1e-3,
             attention_bias=True,
+            scale_scores=False,
         ),
         (STATES, MEMORY, SELF_MASK),
     ),
     "convolution": (layers.SegmentConvolution, dict(kernel_size=5, dilation=2), (STATES, SEGMENTS)),
     "restricted attention": (
         layers.RestrictedSelfAttention,
-        dict(num_heads=2, key_dim=3, neighbourhood=3, value_dim=5, use_bias=True),
+        dict(num_heads=2, key_dim=3, neighbourhood=3, value_dim=5, use_bias=True, scale_scores=False),
         (STATES, SEGMENTS),
     ),
     "sublayer block": (
@@ -95,6 +97,7 @@ EXAMPLES = {
             norm_kind="rms",
             norm_epsilon=1e-3,
             attention_bias=True,
+            scale_scores=False,
         ),
         (STATES, MEMORY, SEGMENTS),
     ),
