@@ -37,6 +37,8 @@ def validation(**scores):
 class CheckOf:
     """Stands for the DivergenceCheck of a Run."""
 
+    suspected_until = 0
+
     def __init__(self, run):
         self.run = run
 

@@ -238,9 +238,9 @@ def exploding():
     return Reusable(model)
 
 
-def explode(folder, bad, on_divergence="rewind", **changes):
-    """`fit` in `folder` of a model that explodes after the update of the batch `bad`, once it has learned."""
-    model, batches = exploding().from_the_start(), Poisoned(lambda number: number == bad)
+def explode(folder, *bad, on_divergence="rewind", **changes):
+    """`fit` in `folder` of a model that explodes after the update of each batch of `bad`, once it has learned."""
+    model, batches = exploding().from_the_start(), Poisoned(lambda number: number in bad)
     progress = fit_in(folder, model, batches, on_divergence=on_divergence, **RUN | changes)
     return weights_of(model), progress
 
@@ -251,7 +251,7 @@ def test_weights_that_exploded_are_in_no_checkpoint_and_not_validated(tmp_path, 
     """The update after a checkpoint is due leaves them, of whose loss no later step has told yet."""
     settings = {"checkpoint_every": STEPS, "validate_every": STEPS, "keep_best": True} | {due: LATER + 1}
     with pytest.raises(DivergenceError, match=rf"Step {LATER + 1}, on batch {LATER} .* left weights with a loss of "):
-        explode(tmp_path, LATER, "stop", **settings)
+        explode(tmp_path, LATER, on_divergence="stop", **settings)
     assert checkpoint_names(tmp_path) == [] and not any("validation/loss" in line for line in metrics_of(tmp_path))
 
 
@@ -261,6 +261,33 @@ def test_a_run_whose_weights_explode_goes_back_to_those_before_and_leaves_out_th
     assert progress.skipped == [LATER] and progress.step == STEPS
     expected, _ = train(tmp_path / "calm", Without(LATER), "stop", checkpoint_every=LATER + 1)
     assert_same_weights(weights, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bad", "every", "rewinds"), [((8,), EVERY, 2), ((8, 9), EVERY, 3), ((7,), STEPS, 2)], ids=["one", "two", "early"]
+)
+def test_weights_that_explode_between_checkpoints_leave_out_the_batch_that_did_it(
+    tmp_path, caplog, calm, bad, every, rewinds
+):
+    """The loss of the batch behind tells it, which is blamed until the updates before it are done once more."""
+    with caplog.at_level(logging.WARNING, logger="train"):
+        weights, progress = explode(tmp_path, *bad, checkpoint_every=every)
+    assert progress.skipped == list(bad) and progress.step == STEPS
+    assert_same_weights(weights, calm(*bad)[0])
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == rewinds
+    assert f"Step {bad[0] + 2}, on batch {bad[0] + 1} " in lines[0] and f"leaving out batch {bad[0] + 1};" in lines[0]
+    assert f"Step {bad[0] + 1}, on batch {bad[0]} " in lines[1] and "left weights with a loss of " in lines[1]
+    assert f"leaving out batch {bad[0]}, and batch {bad[0] + 1} no longer; batches left out: 1" in lines[1]
+
+
+@pytest.mark.slow
+def test_a_run_that_stops_says_that_the_batch_before_may_have_done_it(tmp_path):
+    with pytest.raises(DivergenceError) as caught:
+        explode(tmp_path, 8, on_divergence="stop")
+    assert "Step 10, on batch 9 of the stream" in str(caught.value)
+    assert "If a batch is the cause, that one or one before it, training.on_divergence" in str(caught.value)
 
 
 # a validation that meets it first

@@ -74,7 +74,8 @@ class AfterEachUpdate(keras.callbacks.Callback):
         self.log_progress(logs)
         self.model.stop_training = self.stop_request.ends_training(logs["stop_requests"])
         is_validated, is_due = self.is_due(self.training.validate_every), self.is_due(self.training.checkpoint_every)
-        if is_validated or is_due or self.model.stop_training:
+        is_suspected = self.progress.step <= self.check_divergence.suspected_until
+        if is_suspected or is_validated or is_due or self.model.stop_training:
             self.check_weights()
         if is_validated:
             try:

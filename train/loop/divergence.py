@@ -49,11 +49,15 @@ class DivergenceCheck:
     """Raises DivergenceError for the first loss or gradient that is not finite, and for a loss that explodes.
 
     If gradients are scaled, as in float16, an overflow is normal, and the optimizer skips that update.
+
+    suspected_until: updates up to this one are checked with the weights that they leave. The loss of a batch tells of
+    the weights before its update, so that a batch which explodes is found only once the next one has been blamed.
     """
 
     def __init__(self, batches: ShardedBatches, vocab_size: int, training: TrainingConfig):
         self.batches, self.vocab_size, self.schedule = batches, vocab_size, training.schedule
         self.is_scaled = training.precision == "mixed_float16"
+        self.suspected_until = 0
 
     def __call__(self, progress: Progress, logs: dict[str, float]) -> None:
         """Check the logs of the update that follows `progress`, which does not count it yet."""
@@ -93,8 +97,8 @@ class DivergenceCheck:
         return DivergenceError(
             f"Step {progress.step + 1}, on batch {progress.batch} of the stream (counted from 0, of "
             f"{self.batches.rows_per_batch} rows), {finding}",
-            f"Training has diverged. {GENTLER[self.schedule]}; {CONTINUE}. {ANOTHER_MODEL} If that batch is the "
-            'cause, training.on_divergence = "rewind" leaves it out.',
+            f"Training has diverged. {GENTLER[self.schedule]}; {CONTINUE}. {ANOTHER_MODEL} If a batch is the "
+            'cause, that one or one before it, training.on_divergence = "rewind" finds it and leaves it out.',
         )
 
 
@@ -102,13 +106,15 @@ def train_with_rewinds(
     train_from: Callable[[Progress], None],
     restore: Callable[[], Progress | None],
     progress: Progress,
-    schedule: str = "paper",
+    check_divergence: DivergenceCheck,
 ) -> Progress:
     """Train; whenever that diverges, go back to the last checkpoint and leave that batch out. Returns the Progress.
 
     train_from: trains on from a Progress, and raises DivergenceError.
     restore: loads the last checkpoint and returns its Progress.
-    schedule: of the learning rate, whose keys the advice names.
+
+    The updates that are done once more are each checked. If one before the batch left out proves to have exploded, its
+    batch is left out, and the later ones, which were blamed for its weights, come back.
 
     Everything after a checkpoint is a function of it: a process that is killed after a rewind and started again
     diverges on the same batch and rewinds again. All workers see the same losses, so they rewind together.
@@ -125,14 +131,17 @@ def train_with_rewinds(
             progress = restored
             rewinds_to[progress.step] += 1
             if rewinds_to[progress.step] > REWINDS:
-                raise too_many_rewinds(divergence, progress.step, schedule) from None
-            progress.skipped = sorted([*diverged.skipped, diverged.batch])
+                raise too_many_rewinds(divergence, progress.step, check_divergence.schedule) from None
+            check_divergence.suspected_until = max(check_divergence.suspected_until, diverged.step)
+            blamed = [batch for batch in diverged.skipped if batch > diverged.batch]
+            progress.skipped = sorted({*diverged.skipped, diverged.batch} - {*blamed})
             progress.seconds, progress.core_seconds = diverged.seconds, diverged.core_seconds  # spent, if in vain
             log.warning(
-                "%s Going back to step %d and leaving out batch %d; batches left out: %d",
+                "%s Going back to step %d and leaving out batch %d%s; batches left out: %d",
                 divergence.finding,
                 progress.step,
                 diverged.batch,
+                "".join(f", and batch {batch} no longer" for batch in blamed),
                 len(progress.skipped),
             )
 

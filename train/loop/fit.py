@@ -79,7 +79,7 @@ def fit(
 
     with stop_request.listening():
         if training.on_divergence == "rewind":
-            progress = train_with_rewinds(train_from, restore, progress, training.schedule)
+            progress = train_with_rewinds(train_from, restore, progress, check_divergence)
         else:
             train_from(progress)
     workers.wait()  # until the chief has written the last checkpoint
