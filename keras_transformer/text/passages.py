@@ -141,7 +141,7 @@ class Passage:
             last = self._places[numbers[-1]] + len(self._marks[numbers[-1]].raw)
             raw_start, raw_end = min(raw_start, self._places[numbers[0]]), max(raw_end, last)
         marks = [self._marks[number]._replace(start=self._marks[number].start - start) for number in numbers]
-        text, marks = with_breaks(*without_doubled_spaces(self.text[start:end], marks))
+        text, marks = with_breaks(*without_doubled_spaces(self.text[start:end], marks), self.written)
         return Line(text, tuple(sorted(marks, key=lambda mark: mark.start)), raw_start, raw_end)
 
     def _with_partners(self, numbers: Sequence[int], start: int, end: int) -> list[int]:
@@ -196,10 +196,10 @@ def without_doubled_spaces(text: str, marks: Sequence[Mark]) -> tuple[str, list[
     return "".join([*parts, text[reached:]]), moved
 
 
-def with_breaks(text: str, marks: Sequence[Mark]) -> tuple[str, list[Mark]]:
+def with_breaks(text: str, marks: Sequence[Mark], written: Callable[[str], str]) -> tuple[str, list[Mark]]:
     """Return a text with a space, or nothing, in place of each line break, and its marks, the line breaks among them.
 
-    Spaces of marks that stand inside of a line break are part of it.
+    Spaces of marks that stand inside of a line break are part of it. written: returns how a line break is written.
     """
     breaks = list(LINE_BREAK.finditer(text))
     shown, following, reached = [], "", len(text)  # following: the character after a line break, as it is shown
@@ -222,11 +222,11 @@ def with_breaks(text: str, marks: Sequence[Mark]) -> tuple[str, list[Mark]]:
         while waiting and waiting[-1].start < end:
             mark = waiting.pop()
             if mark.length:
-                raw += [text[inside : mark.start], mark.raw]
+                raw += [written(text[inside : mark.start]), mark.raw]
                 inside = mark.start + mark.length
             else:
                 kept.append(mark._replace(start=min(mark.start, start + len(space)) - moved))
-        raw.append(text[inside:end])
+        raw.append(written(text[inside:end]))
         of_breaks.append(Mark(start - moved, len(space), "".join(raw)))
         parts += [text[reached:start], space]
         reached, moved = end, moved + end - start - len(space)

@@ -34,6 +34,19 @@ def test_texts_change_and_names_numbers_order_and_what_is_said_about_texts_stay(
     assert through("json", FILE, str) == FILE
 
 
+WRAPPED = (
+    "This is a line that has some sixty characters, or a few more,\n"
+    "so that its sentence goes on in the next line of the text"
+)
+
+
+def test_a_line_break_inside_of_a_wrapped_sentence_stays_an_escape():
+    [text] = json.loads(through("json", json.dumps({"a": WRAPPED}), capitals)).values()
+    assert text == WRAPPED.upper()
+    entry = json.dumps(WRAPPED)
+    assert f'\n{json.dumps(WRAPPED[:62].upper())}\n"SO THAT' in through("po", f'msgid {entry}\nmsgstr ""\n', capitals)
+
+
 @pytest.mark.parametrize(
     ("source", "translation", "is_taken"),
     [
