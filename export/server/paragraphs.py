@@ -14,11 +14,11 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.ground.errors import UserError
-from keras_transformer.pieces.languages import check_code
+from keras_transformer.pieces.languages import check_code, short_code
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.scores import NEVER
 from keras_transformer.text.documents import Document, DocumentTranslator
-from keras_transformer.text.formats import FORMATS, WITH_FIELDS
+from keras_transformer.text.formats import FORMATS, WITH_FIELDS, WITH_FORMS
 from keras_transformer.text.formats.parts import PLAIN, Field, Part, TranslatedError
 from keras_transformer.text.sentences import require_sentencex, sentences_of
 
@@ -101,15 +101,19 @@ def sentences_in_text(text: bytes, language: str, format: str) -> list[str]:
     return [each[slice(*span)] for each in texts for span in sentences_of(each, language)]
 
 
-def parts_of(text: bytes, format: str) -> list[Part]:
-    """Return what a text of a format consists of. Raises UserError, or UnicodeDecodeError."""
+def parts_of(text: bytes, format: str, language: str = "") -> list[Part]:
+    """Return what a text of a format consists of. Raises UserError, or UnicodeDecodeError.
+
+    language: that of the translation, if it is known, whose forms of numbers a file then has.
+    """
     if format == TEXT:
         return [Field(PLAIN.passage(text.decode()))]
     if format not in KNOWN_FORMATS:
         raise UserError(f"{FORMAT} is {format!r:.60}; it may be {', '.join(KNOWN_FORMATS)}.")
     parts: list[Part] = []
     with contextlib.suppress(TranslatedError):  # an element that is not closed is in the answer as it is here
-        parts.extend(FORMATS[format](io.BytesIO(text), "The text", ()))
+        asked = {"target_language": language} if format in WITH_FORMS else {}
+        parts.extend(FORMATS[format](io.BytesIO(text), "The text", (), **asked))
     return parts
 
 
@@ -193,7 +197,8 @@ def answer_of(compute: Compute, names: tuple[str, ...], inputs: Arrays, language
 
     try:
         prefix = inputs.get(PREFIX.name, [b""])[0].decode()
-        parts = parts_of(inputs["text"][0], format)
+        target = inputs.get("target_language", [b""])[0].decode(errors="replace")
+        parts = parts_of(inputs["text"][0], format, short_code(target))
         passages = [part.passage for part in parts if isinstance(part, Field)]
         translator = DocumentTranslator(translate, language, are_too_long, reads_marks)
         ranked = [translator.documents(passages, prefix)]

@@ -29,14 +29,13 @@ from keras_transformer.ground.files import behind_links, check_replaceable, read
 from keras_transformer.pieces.languages import check_code, short_code
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
-from keras_transformer.text.formats import FORMATS, WITH_FIELDS
+from keras_transformer.text.formats import FORMATS, WITH_FIELDS, WITH_LANGUAGE, WITH_STATES
 from keras_transformer.text.formats.endings import LINES, format_of_name, why_not
 from keras_transformer.text.formats.parts import Field, Part, TranslatedError
 
 log = logging.getLogger("keras_transformer")
 
-TEXT, XLIFF = "text", "xliff"
-WITH_STATES = XLIFF, "po"  # formats whose translations are in the file, and have states
+TEXT = "text"
 STREAM = pathlib.Path("-")  # as --input and --output: the standard one
 SENTENCE = 80  # characters, about: how many of them are translated at once
 BATCHES_OF_A_FILE = 8  # that are translated between two writes: what a kill costs at most
@@ -53,16 +52,15 @@ class FileArguments(NamedTuple):
     input: pathlib.Path | None  # None: standard input
     output: pathlib.Path | None  # None: standard output
     states: tuple[str, ...] = ()  # of translations in the file that are made anew
-    target_language: str = ""  # that XLIFF tells then, if it tells none
+    target_language: str = ""  # that XLIFF tells then, if it tells none, and whose plurals others have
     everything: bool = False  # all translations in the file are made anew
 
     @property
     def of_format(self) -> dict[str, Any]:
         """Arguments that this format alone has."""
-        if self.format not in WITH_STATES:
-            return {}
-        language = {"target_language": self.target_language} if self.format == XLIFF else {}
-        return {"states": self.states, "everything": self.everything, **language}
+        language = {"target_language": self.target_language} if self.format in WITH_LANGUAGE else {}
+        states = {"states": self.states, "everything": self.everything} if self.format in WITH_STATES else {}
+        return language | states
 
     def of_languages(self, source: str, target: str) -> "FileArguments":
         """Return these for a translation between two languages, "" for one that is not told."""
@@ -129,8 +127,8 @@ TargetLanguage = Annotated[
     typer.Option(
         "--target-language",
         metavar="CODE",
-        help="Of the output, such as de, for XLIFF that tells none.",
-        show_default=False,
+        help="Of the output, such as de: for XLIFF that tells none, and for its forms of numbers.",
+        show_default="that of --to, or of the model",
     ),
 ]
 InputFile = Annotated[
@@ -163,7 +161,7 @@ def takes_file_options(command: Callable) -> Callable:
         "output": (OutputFile, None),
         "states": (States, default),
         "everything": (Everything, False),
-        "xliff_language": (TargetLanguage, ""),
+        "output_language": (TargetLanguage, ""),
     }
     parameters = [
         inspect.Parameter(name, keyword, default=value, annotation=kind) for name, (kind, value) in options.items()
@@ -185,7 +183,7 @@ def file_arguments(
     input: pathlib.Path | None,
     output: pathlib.Path | None,
     states: Sequence[str] = (),
-    xliff_language: str = "",
+    output_language: str = "",
     everything: bool = False,
 ) -> FileArguments:
     """Return the options as FileArguments.
@@ -202,10 +200,12 @@ def file_arguments(
         raise ConfigError(
             f"--state and --all are for --format {' and '.join(WITH_STATES)}: leave them out, or give one."
         )
-    if xliff_language and format != XLIFF:
-        raise ConfigError("--target-language is for --format xliff: leave it out, or give it.")
-    if xliff_language:
-        check_code(xliff_language)
+    if output_language and format not in WITH_LANGUAGE:
+        raise ConfigError(
+            f"--target-language is for --format {' and '.join(WITH_LANGUAGE)}: leave it out, or give one of them."
+        )
+    if output_language:
+        check_code(output_language)
     if output is not None:
         check_plain_text("--output", output)
         check_replaceable(output)
@@ -214,7 +214,7 @@ def file_arguments(
             raise ConfigError(f"There is no folder {folder} for --output {output}: make it first.")
         if input is not None and output.exists() and os.path.samefile(input, output):
             raise ConfigError(f"--output is the file that is read, {input}: give another one.")
-    return FileArguments(format, tuple(fields), language, input, output, tuple(states), xliff_language, everything)
+    return FileArguments(format, tuple(fields), language, input, output, tuple(states), output_language, everything)
 
 
 def known_format(asked: str | None, paths: Sequence[pathlib.Path]) -> str:

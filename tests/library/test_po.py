@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_transformer.ground.errors import InputError, UserError
+from keras_transformer.text.formats.key_marks import marked, place_of_mark
 from keras_transformer.text.formats.parts import Field
-from keras_transformer.text.formats.po import NOTATION, WIDTH, folded, marked, place_of_mark, po_parts
+from keras_transformer.text.formats.po import NOTATION, WIDTH, folded, po_parts
 from tests.support.documents import through
 
 HEADER = (

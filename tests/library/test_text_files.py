@@ -47,7 +47,10 @@ def test_a_broken_line_ends_the_command_after_those_before_it(run):
         (["--format", "html", "--field", "a"], "--field is for --format jsonl and tsv: leave it out"),
         (["--state", "new"], "--state and --all are for --format xliff and po: leave them out, or give one"),
         (["--format", "html", "--all"], "--state and --all are for --format xliff and po"),
-        (["--format", "po", "--target-language", "de"], "--target-language is for --format xliff: leave it out"),
+        (
+            ["--format", "po", "--target-language", "de"],
+            "--target-language is for --format xliff and android: leave it out",
+        ),
         (["--format", "xliff", "--target-language", "German"], "The language is 'German': give its code"),
         (["--format", "jsonl"], "--format jsonl needs the fields that are translated"),
         (

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from keras_transformer.text.formats.android import android_parts
 from keras_transformer.text.formats.html import html_parts
 from keras_transformer.text.formats.json_texts import json_parts
 from keras_transformer.text.formats.parts import Part
@@ -22,5 +23,9 @@ FORMATS: dict[str, Callable[..., Iterator[Part]]] = {
     "xliff": xliff_parts,
     "po": po_parts,
     "json": json_parts,
+    "android": android_parts,
 }
 WITH_FIELDS = "jsonl", "tsv"
+WITH_STATES = "xliff", "po"  # whose translations are in the file, and have states
+WITH_FORMS = ("android",)  # of numbers of things, as the language of the output has them
+WITH_LANGUAGE = "xliff", *WITH_FORMS  # what the language of the output concerns

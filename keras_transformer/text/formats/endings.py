@@ -3,6 +3,7 @@
 import os
 
 LINES, HTML = "lines", "html"
+STRINGS_OF_ANDROID = "strings.xml"  # a name that tells more than its ending
 USUAL = {
     ending: format
     for endings, format in {
@@ -14,6 +15,7 @@ USUAL = {
         "tsv tab": "tsv",
         "po pot": "po",
         "arb": "json",
+        STRINGS_OF_ANDROID: "android",
     }.items()
     for ending in endings.split()
 }
@@ -21,7 +23,7 @@ ON_REQUEST: dict[str, tuple[str, ...]] = {  # what only its author knows, or los
     ending: formats
     for endings, formats in {
         "json": ("json", "jsonl"),
-        "xml": ("xliff", HTML),
+        "xml": ("xliff", "android", HTML),
         "md markdown mdx rst adoc tex csv yaml yml": (LINES,),
         "ass ssa ttml dfxp sbv sub": (),
         "doc docx docm odt rtf pdf epub xls xlsx ods ppt pptx odp": (),
@@ -31,8 +33,13 @@ ON_REQUEST: dict[str, tuple[str, ...]] = {  # what only its author knows, or los
 
 
 def ending_of(path: str | os.PathLike) -> str:
-    """Return the ending of a name in small letters, without its stop and without that of gzip; "" if it has none."""
+    """Return the ending of a name in small letters, without its stop and without that of gzip; "" if it has none.
+
+    Of STRINGS_OF_ANDROID it is the whole name.
+    """
     name = os.path.basename(os.fspath(path).rstrip("/")).lower().removesuffix(".gz")
+    if name == STRINGS_OF_ANDROID:
+        return name
     stem, _, ending = name.rpartition(".")
     return ending if stem else ""
 

@@ -1,18 +1,14 @@
 """Texts of a program in one JSON object, nested or not, as i18next, Vue, Angular and Flutter (ARB) have them."""
 
-import functools
 import json
-import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.files import BYTE_ORDER_MARK, read_whole_lines
-from keras_transformer.text.formats.filled_in import has_filled_in
-from keras_transformer.text.formats.parts import Field, Part, located
+from keras_transformer.text.formats.entries import field_of
+from keras_transformer.text.formats.parts import Part
 from keras_transformer.text.formats.records import JSON, check_whole
-
-log = logging.getLogger("keras_transformer")
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"(\s*+:)?+|[\[\]{},]|[^"\[\]{},]++')
 ABOUT = "@"  # begins the names of what ARB says about texts: @@locale, @greeting
@@ -46,17 +42,7 @@ def json_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Ite
             where = f"{name}, {'.'.join(filter(None, names))[-MOST_NAMED:] or 'a text'}"
             check_whole(json.loads(token), where)
             yield '"'
-            yield from located(
-                [Field(JSON.passage(token[1:-1]), functools.partial(checked, token[1:-1], where))], where
-            )
+            yield from field_of(JSON.passage(token[1:-1]), JSON.text, where)
             yield '"'
             continue
         yield token
-
-
-def checked(source: str, where: str, translation: str) -> str:
-    """Return a translation, or its source if it lacks what a program fills in. Both are as JSON writes them."""
-    if has_filled_in(JSON.text(source), JSON.text(translation)):
-        return translation
-    log.warning("%s stays as it is: %r has not what a program fills in, as %r has", where, translation, source)
-    return source

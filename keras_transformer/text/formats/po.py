@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from keras_transformer.ground.errors import InputError, UserError
-from keras_transformer.pieces.scripts import breaks_anywhere
 from keras_transformer.text.formats.encodings import declared_text
 from keras_transformer.text.formats.filled_in import has_filled_in
+from keras_transformer.text.formats.key_marks import marked, place_of_mark
 from keras_transformer.text.formats.parts import Field, Notation, Part, located, report
 from keras_transformer.text.syntaxes import PLACEHOLDER, SYNTAXES
 
@@ -35,8 +35,6 @@ LINE = re.compile(r"(?:[^\\]|\\[^n])*+(?:\\n)?")  # of an escaped text, its end 
 WIDTH = 79  # columns of a line, unless the file has longer ones
 PLURAL = re.compile(r"^Plural-Forms:\s*nplurals\s*=\s*(\d{1,2})\s*;\s*plural\s*=\s*([^;\n]+)", re.MULTILINE)
 MARKER = re.compile(r"^X-Accelerator-Marker:\s*(\S)", re.MULTILINE)
-MARK = re.compile(r"(?<!\w)[_&~](?=[^\W_])(?!\w*;)|(?<=\b[A-Z])[_&~](?=[a-z])(?!\w*;)|(?<=\b[A-Z][a-z])[_&~](?=[a-z])")
-LONGEST_LABEL = 60  # characters of a text in which a sign marks a key
 NUMBERS = range(200)  # for which a rule of plurals is tried
 FUZZY, TRANSLATED = "fuzzy", "translated"
 FORMATS = {  # what a flag says about a text: the first words of the names of its syntaxes
@@ -292,31 +290,6 @@ def syntax_of(flags: set[str]) -> re.Pattern[str] | None:
     begins = [begin for names, begin in FORMATS.items() if kinds & set(names.split())]
     known = [pattern for name, pattern in SYNTAXES.items() if any(re.match(begin, name) for begin in begins)]
     return re.compile("|".join(known)) if known else PLACEHOLDER
-
-
-def place_of_mark(text: str, marker: str | None) -> int | None:
-    """Return where the sign of an escaped text stands that marks a key, as in _Open; None if there is none or several.
-
-    marker: the sign, if the header of the file tells it; else it is _, & or ~ at the begin of a word, or behind its
-    first letters.
-    """
-    places = [found.start() for found in MARK.finditer(text) if marker in (None, text[found.start()])]
-    return places[0] if len(places) == 1 and len(text) <= LONGEST_LABEL else None
-
-
-def marked(translation: str, mark: str) -> str:
-    """Return a translation with a mark and the letter behind it, such as "_O", at its first letter.
-
-    A text of a script without keys of its own has it in parentheses at its end: 開く(_O).
-    """
-    taken = [found.span() for found in PLACEHOLDER.finditer(translation)]
-    for place, character in enumerate(translation):
-        if character.isalnum() and not any(start <= place < end for start, end in taken):
-            if breaks_anywhere(character):
-                content = translation.rstrip(".\u2026:\uff1a ")
-                return f"{content}({mark.upper()}){translation[len(content) :]}"
-            return f"{translation[:place]}{mark[0]}{translation[place:]}"
-    return translation
 
 
 def folded(keyword: str, text: str, width: int, ending: str) -> str:

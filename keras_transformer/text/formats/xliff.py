@@ -1,24 +1,18 @@
 """XLIFF 1.2 and 2: a translation for each unit that has none; all else stays byte for byte.
 
-The parser is expat, because it says where each element stands; translate-toolkit, which the tests read these files
-with, would write the file anew.
+translate-toolkit, which the tests read these files with, would write the file anew.
 """
 
-import codecs
 import collections
 import functools
-import html
 import itertools
 import logging
 import re
-import xml.parsers.expat
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from keras_transformer.ground.errors import InputError
-from keras_transformer.text.formats.encodings import XML as DECLARATION
-from keras_transformer.text.formats.encodings import declared_text
-from keras_transformer.text.formats.parts import Field, Notation, Part, located, report, unescaped
+from keras_transformer.text.formats.parts import Field, Part, located, report
 from keras_transformer.text.formats.xliff_sizes import (
     CODES,
     OF_FIRST,
@@ -27,6 +21,7 @@ from keras_transformer.text.formats.xliff_sizes import (
     limits_of_first,
     limits_of_second,
 )
+from keras_transformer.text.formats.xml_events import WHITE_SPACE, XML, Element, Event, XmlText
 from keras_transformer.text.passages import Passage, Token
 
 log = logging.getLogger("keras_transformer")
@@ -36,28 +31,10 @@ UNITS = "trans-unit", "segment", BETWEEN  # of XLIFF 1.2 and 2
 WHOLES = "unit", "trans-unit"  # of XLIFF 2 and 1.2
 ROOMS = ("file", "group", "unit"), ("trans-unit",)  # of XLIFF 2 and 1.2: what has room for all that is in it
 PROTECTED, TRANSLATED = ("protected", "x-its-translate-no"), ("x-its-translate-yes",)  # values of mtype
-WHITE_SPACE = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t\r\n]*")
-XML = Notation(re.compile(r"&[^;]*;"), unescaped, lambda text: html.escape(text, quote=False))
 REVIEW = "needs-review-translation"  # of XLIFF 1.2
 NEEDED, COPIES = ("needs-translation",), ("new", "initial")  # states of a target that is none; of one if it is a copy
 STATE = re.compile(r"(\sstate\s*=\s*)(\"[^\"]*\"|'[^']*')")
 UNDETERMINED = "und"  # a language, in BCP 47
-
-
-class Event(NamedTuple):
-    """What expat found: "start", "end", "text", "cdata" (where it begins or ends) or "other"."""
-
-    kind: str
-    name: str  # without the prefix of its namespace
-    attributes: dict[str, str]
-    start: int  # in bytes
-
-
-class Element(NamedTuple):
-    """An element by the numbers of the events that begin and end it."""
-
-    first: int
-    last: int
 
 
 class Unit(NamedTuple):
@@ -97,11 +74,8 @@ def xliff_parts(
     if it tells none. What was left, and why, is logged at the end. Raises InputError, with the line, if it is not XML,
     if it is not XLIFF, or not in the encoding that it tells; and if it tells another target language.
     """
-    content = declared_text(stream, name, DECLARATION).encode()
-    document = Document(content, events_of(content, name), tuple(states), everything)
-    root = next(event for event in document.events if event.kind == "start")
-    if root.name != "xliff":
-        raise InputError(f"{name} is XML, but no XLIFF: its first element is <{root.name}>.")
+    document = Document(XmlText.read(stream, name), tuple(states), everything)
+    root = document.xml.root("xliff", "XLIFF", name)
     is_first_version = root.attributes.get("version", "").startswith("1")
     edits, owners, left = [], set(), collections.Counter[str]()
     rooms = rooms_of(document.events, name, is_first_version)
@@ -141,14 +115,9 @@ def xliff_parts(
 class Document:
     """An XLIFF file. states: of targets that are translated anew; everything: all targets are."""
 
-    def __init__(self, content: bytes, events: Sequence[Event], states: Sequence[str] = (), everything: bool = False):
-        self.content, self.events, self.states, self.everything = content, events, states, everything
-        self._may = translated_behind(events)
-        self._starts = [event.start for event in events] + [len(content)]
-
-    def raw(self, first: int, last: int) -> str:
-        """Return how events[first:last] are written."""
-        return self.content[self._starts[first] : self._starts[last]].decode()
+    def __init__(self, xml: XmlText, states: Sequence[str] = (), everything: bool = False):
+        self.xml, self.events, self.states, self.everything = xml, xml.events, states, everything
+        self._may, self.raw = translated_behind(xml.events), xml.raw
 
     def inside(self, element: Element) -> Iterator[tuple[int, Event]]:
         """Yield what an element contains, with the numbers of the events."""
@@ -220,12 +189,14 @@ class Document:
             state = f' state="{REVIEW}" state-qualifier="mt-suggestion"' if is_first_version else ""
             opening = f"{self.indent_of(source)}<{prefix}target{state}>"
             return Edit(after, after, itertools.chain([opening], self.filled(template), [f"</{prefix}target>"]))
-        opening = STATE.sub(rf'\1"{REVIEW}"', self.opening(target)) if is_first_version else self.opening(target)
+        opening = (
+            STATE.sub(rf'\1"{REVIEW}"', self.xml.opening(target)) if is_first_version else self.xml.opening(target)
+        )
         if self.pairs_of_segments(unit):
             filled = self.filled_segments(unit, target)
         else:
             filled = self.filled(template)
-        return Edit(target.first, target.last + 1, itertools.chain([opening], filled, [self.closing(target)]))
+        return Edit(target.first, target.last + 1, itertools.chain([opening], filled, [self.xml.closing(target)]))
 
     def filled_segments(self, unit: Unit, target: Element) -> Iterator[Part]:
         """Yield what a target contains, with fields in the segments that are empty; in all if none is."""
@@ -233,20 +204,11 @@ class Document:
         is_anew = not any(self.is_empty(segment) for _, segment in pairs)
         for source, segment in pairs:
             if is_anew or self.is_empty(segment):
-                yield self.raw(reached, segment.first) + self.opening(segment)
+                yield self.raw(reached, segment.first) + self.xml.opening(segment)
                 yield from self.fields(source)
-                yield self.closing(segment)
+                yield self.xml.closing(segment)
                 reached = segment.last + 1
         yield self.raw(reached, target.last)
-
-    def opening(self, element: Element) -> str:
-        """Return the tag that begins an element, without the slash of one that is empty."""
-        return re.sub(r"\s*/>$", ">", self.raw(element.first, element.first + 1))
-
-    def closing(self, element: Element) -> str:
-        """Return the tag that ends an element, also for one that is written as <target/>."""
-        name = re.match(r"<([^\s/>]+)", self.raw(element.first, element.first + 1))
-        return self.raw(element.last, element.last + 1) or (f"</{name[1]}>" if name else "")
 
     def filled(self, template: Element) -> Iterator[Part]:
         """Yield what a source or seg-source contains, with a field for its text, or for that of each segment."""
@@ -338,31 +300,6 @@ class Document:
         end = re.search(rf"\s{source}\s*=\s*(?:\"[^\"]*\"|'[^']*')", raw) or re.match(r"<[^\s/>]+", raw)
         place = end.end() if end else 0
         yield Edit(number, number + 1, [f'{raw[:place]} {target}="{language or UNDETERMINED}"{raw[place:]}'])
-
-
-def events_of(content: bytes, name: str) -> list[Event]:
-    """Return the events of an XML file, which are all of it. Raises InputError, with the line, if it is not XML."""
-    events: list[Event] = []
-    parser = xml.parsers.expat.ParserCreate("utf-8")
-
-    if content.startswith(codecs.BOM_UTF8):
-        events.append(Event("other", "", {}, 0))
-
-    def note(kind: str, element: str = "", attributes: dict[str, str] | None = None) -> None:
-        events.append(Event(kind, element.rpartition(":")[2], attributes or {}, parser.CurrentByteIndex))
-
-    parser.XmlDeclHandler = lambda *_: note("other")
-    parser.StartElementHandler = lambda element, attributes: note("start", element, attributes)
-    parser.EndElementHandler = lambda element: note("end", element)
-    parser.CharacterDataHandler = lambda text: note("text")
-    parser.StartCdataSectionHandler = parser.EndCdataSectionHandler = lambda: note("cdata")
-    parser.DefaultHandler = lambda text: note("other")  # it also keeps references to entities as they are
-    try:
-        parser.Parse(content, True)
-    except xml.parsers.expat.ExpatError as error:
-        reason = xml.parsers.expat.ErrorString(error.code)
-        raise InputError(f"{name}, line {error.lineno:,} is not XML: {reason}.") from None
-    return events
 
 
 def units_of(events: Sequence[Event], is_first_version: bool) -> Iterator[Unit]:
