@@ -19,7 +19,7 @@ from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.scores import NEVER
 from keras_transformer.text.documents import Document, DocumentTranslator
 from keras_transformer.text.formats import FORMATS, WITH_FIELDS, WITH_FORMS
-from keras_transformer.text.formats.parts import PLAIN, Field, Part, TranslatedError
+from keras_transformer.text.formats.parts import PLAIN, Field, Part, TranslatedError, bytes_of
 from keras_transformer.text.sentences import require_sentencex, sentences_of
 
 from ..graph.request import FORBIDDEN, PREFIX, REQUIRED
@@ -212,7 +212,7 @@ def answer_of(compute: Compute, names: tuple[str, ...], inputs: Arrays, language
     rows = [of_line or outputs_of([""]) for of_line in used]
     answer = {name: joined(name, [of_line[name] for of_line in rows[0]]) for name in names}
     if TEXTS in names:
-        texts = [written(parts, documents).encode() for documents in ranked]
+        texts = [bytes_of(written(parts, documents)) for documents in ranked]
         answer[TEXTS] = with_first(answer[TEXTS], texts[0], b"")
         others = [rank for rank, text in enumerate(texts) if text not in texts[:rank]][1:]
         for place, rank in enumerate(others, start=1):

@@ -13,6 +13,7 @@ from keras_transformer.ground.errors import ConfigError, InputError, UserError
 from keras_transformer.ground.files import write_atomically
 from keras_transformer.ground.locks import locked
 from keras_transformer.ground.notations import json_of
+from keras_transformer.text.formats.parts import bytes_of
 
 log = logging.getLogger("keras_transformer")
 
@@ -100,7 +101,7 @@ class ResumedOutput:
 
     def write(self, parts: Iterable[str], texts: Iterable[str]) -> None:
         """Write the output of the parts that come next. Raises UserError if it cannot be written: the disk is full."""
-        content = "".join(texts).encode("utf-8")
+        content = bytes_of("".join(texts))
         try:
             self._file.write(content)
             self._file.flush()
@@ -150,7 +151,7 @@ class StandardOutput:
 
     def write(self, parts: Iterable[str], texts: Iterable[str]) -> None:
         for text in texts:
-            self._stream.write(text.encode("utf-8"))
+            self._stream.write(bytes_of(text))
         self._stream.flush()
         self.done += len(list(parts))
 

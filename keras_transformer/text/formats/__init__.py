@@ -8,7 +8,9 @@ from keras_transformer.text.formats.json_texts import json_parts
 from keras_transformer.text.formats.parts import Part
 from keras_transformer.text.formats.plain import text_parts
 from keras_transformer.text.formats.po import po_parts
+from keras_transformer.text.formats.properties import properties_parts
 from keras_transformer.text.formats.records import jsonl_parts, tsv_parts
+from keras_transformer.text.formats.strings import strings_parts
 from keras_transformer.text.formats.subtitles import srt_parts, vtt_parts
 from keras_transformer.text.formats.xliff import xliff_parts
 
@@ -24,6 +26,8 @@ FORMATS: dict[str, Callable[..., Iterator[Part]]] = {
     "po": po_parts,
     "json": json_parts,
     "android": android_parts,
+    "strings": strings_parts,
+    "properties": properties_parts,
 }
 WITH_FIELDS = "jsonl", "tsv"
 WITH_STATES = "xliff", "po"  # whose translations are in the file, and have states

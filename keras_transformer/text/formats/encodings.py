@@ -2,10 +2,11 @@
 
 import codecs
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.files import MARKED, bounded_lines, read_whole_lines
+from keras_transformer.text.formats.parts import Field, Part
 
 # A declaration, in the first bytes of a document: its groups are what stands before the name, and the name
 XML = re.compile(rb"(<\?xml\b[^>]*?\sencoding\s*=\s*[\"'])([\w.:-]+)")
@@ -80,3 +81,16 @@ def rewritten(text: str, declarations: Iterable[re.Pattern[bytes]], length: int)
     for each in declarations:
         head = each.sub(rb"\1UTF-8", head)
     return head.decode("utf-8", "surrogatepass") + rest
+
+
+def in_encoding(parts: Iterable[Part], encoding: str) -> Iterator[Part]:
+    """Yield parts whose output is in another encoding than UTF-8: see `bytes_of`."""
+
+    def encoded(text: str) -> str:
+        return text.encode(encoding).decode("utf-8", "surrogateescape")
+
+    for part in parts:
+        if isinstance(part, Field):
+            yield part._replace(laid_out=lambda text, laid_out=part.laid_out: encoded(laid_out(text)))  # type: ignore[misc]
+        else:
+            yield encoded(part)

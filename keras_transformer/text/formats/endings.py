@@ -16,6 +16,8 @@ USUAL = {
         "po pot": "po",
         "arb": "json",
         STRINGS_OF_ANDROID: "android",
+        "strings": "strings",
+        "properties": "properties",
     }.items()
     for ending in endings.split()
 }

@@ -58,24 +58,35 @@ def why_left(text: str) -> str:
 
 
 def field_of(
-    passage: Passage, meaning: Callable[[str], str], where: str, finish: Callable[[str], str] = str
+    passage: Passage,
+    meaning: Callable[[str], str],
+    where: str,
+    finish: Callable[[str], str] = str,
+    original: str | None = None,
 ) -> Iterator[Field]:
     """Yield the field of a text, which stays as it is, and is logged, if its translation lacks what is filled in.
 
-    meaning: of a text as it is written. finish: returns how a translation is written that has all.
+    meaning: of a text as it is written. finish: returns how a translation is written that has all. original: what
+    stands in the file, if it is not the text alone.
     """
-    laid_out = functools.partial(checked, passage.raw, meaning, where, finish)
+    source = passage.raw
+    laid_out = functools.partial(checked, source, source if original is None else original, meaning, where, finish)
     yield from located([Field(passage, laid_out)], where)  # type: ignore[misc]
 
 
 def checked(
-    source: str, meaning: Callable[[str], str], where: str, finish: Callable[[str], str], translation: str
+    source: str,
+    original: str,
+    meaning: Callable[[str], str],
+    where: str,
+    finish: Callable[[str], str],
+    translation: str,
 ) -> str:
-    """Return a translation, or its source if it lacks what a program fills in. Both are as they are written."""
+    """Return a translation, or what was there if it lacks what a program fills in. Both are as they are written."""
     if has_filled_in(meaning(source), meaning(translation)):
-        return source if translation == source else finish(translation)
+        return original if translation == source else finish(translation)
     log.warning("%s stays as it is: %r has not what a program fills in, as %r has", where, translation, source)
-    return source
+    return original
 
 
 def without_key_mark(raw: str, notation: Notation) -> tuple[str, Callable[[str], str]]:

@@ -31,6 +31,11 @@ class Field(NamedTuple):
 Part = str | Field  # a str is no text: it stays as it is
 
 
+def bytes_of(text: str) -> bytes:
+    """Return what is written for a part: UTF-8, or the bytes of another encoding that stand in it as PEP 383 says."""
+    return text.encode("utf-8", "surrogateescape")
+
+
 def located(parts: Iterable[Part], where: str) -> Iterator[Part]:
     """Yield parts, whose texts then know where they are."""
     for part in parts:
