@@ -1,6 +1,6 @@
-"""`python -m benchmarks.recipes.race`: this project and JoeyNMT train on the same pairs for the same time, in turns.
+"""`python -m benchmarks.recipes.race`: this project and another program train on the same pairs for the same time.
 
-A race that was stopped goes on where it was: run the same command again.
+They train in turns. A race that was stopped goes on where it was: run the same command again.
 """
 
 import contextlib
@@ -8,83 +8,124 @@ import json
 import pathlib
 import signal
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from benchmarks.multi30k import text_of
-from benchmarks.recipes.race_table import MARK_SECONDS, Race, draw, table
+from benchmarks.errors import BenchmarkError
+from benchmarks.recipes.race_table import Race, draw, table
 from benchmarks.recipes.racing.joeynmt import JoeyNMT
-from benchmarks.recipes.racing.ours import TOKENS_PER_BATCH, Ours
+from benchmarks.recipes.racing.marian import Marian
+from benchmarks.recipes.racing.ours import Ours
 from benchmarks.recipes.racing.racer import Contestant, Runner, Task
-from benchmarks.recipes.racing.record import Record, at_marks
+from benchmarks.recipes.racing.record import Reached, Record, at_marks
 from benchmarks.result_files import RESULTS, command_line, write_result
 from keras_transformer.commands.console import exit_codes
 from keras_transformer.ground.files import write_atomically
-from keras_transformer.pieces.tokenizer import train_tokenizer
 
-VOCAB_SIZE = 6_000  # of configs/multi30k.toml
+PEERS = {"joeynmt": pathlib.Path(".race/bin/python"), "marian": pathlib.Path(sys.executable)}  # with their Pythons
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
 def main(
+    config: Annotated[pathlib.Path, typer.Argument(help="What this project trains.")] = Task._field_defaults["config"],
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override a key of it.")
+    ] = None,
+    against: Annotated[str, typer.Option(help=f"The other program: {' or '.join(PEERS)}.")] = "joeynmt",
     minutes: Annotated[float, typer.Option(min=0.1, help="For which each contestant trains.")] = 60.0,
     turn: Annotated[float, typer.Option(min=1.0, help="Seconds of a turn.")] = 60.0,
     folder: Annotated[
-        pathlib.Path, typer.Option(help="Folder of the race; a race that is there goes on.")
-    ] = pathlib.Path("races/multi30k_en_de"),
-    data: Annotated[pathlib.Path, typer.Option(help="The folder of Multi30k.")] = pathlib.Path("data/multi30k"),
-    peer: Annotated[pathlib.Path, typer.Option(help="Path of the Python that has JoeyNMT.")] = pathlib.Path(
-        ".race/bin/python"
-    ),
+        pathlib.Path | None, typer.Option(help="Folder of the race, by default in races; a race that is there goes on.")
+    ] = None,
+    peer: Annotated[pathlib.Path | None, typer.Option(help="Path of the Python that has the other program.")] = None,
     peer_batch: Annotated[int, typer.Option(min=1, help="Tokens of a batch of JoeyNMT, padding included.")] = 2048,
     peer_workers: Annotated[int, typer.Option(min=0, help="Processes in which JoeyNMT reads text.")] = 2,
-    peer_marks: Annotated[float, typer.Option(min=5.0, help="Minutes between two scores of JoeyNMT.")] = 5.0,
+    marks: Annotated[float, typer.Option(min=0.1, help="Minutes between two scores.")] = 5.0,
+    steps: Annotated[int, typer.Option(min=100, help="Updates between two scores after the same updates.")] = 1_000,
     train: Annotated[bool, typer.Option(" /--no-train", help="Only score what is there.")] = True,
     results: Annotated[
         pathlib.Path | None,
-        typer.Option(help="Folder for race.md and race.png; benchmarks/results after a whole race."),
+        typer.Option(help="Folder for the table and the picture; benchmarks/results after a whole race."),
     ] = None,
 ) -> None:
-    """Train both on Multi30k, English to German, and compare their BLEU on val against the minutes of training."""
+    """Train both on the pairs of a configuration and compare their BLEU on its validation text."""
     with exit_codes():
-        task = prepare(folder, data)
-        theirs = JoeyNMT(folder.absolute() / "joeynmt", task, peer, peer_batch, peer_workers)
-        contestants = [Ours(folder.absolute() / "ours", task), theirs]
+        if against not in PEERS:
+            raise BenchmarkError(f"--against is {against}: name {' or '.join(PEERS)}.")
+        folder = folder or pathlib.Path("races") / f"{config.stem}_{against}"
+        task = prepare(folder, config, overrides or [])
+        python = peer or PEERS[against]
+        theirs = (
+            Marian(folder.absolute() / "marian", task, python)
+            if against == "marian"
+            else JoeyNMT(folder.absolute() / "joeynmt", task, python, peer_batch, peer_workers)
+        )
+        contestants: list[Contestant] = [Ours(folder.absolute() / "ours", task, theirs.length_normalization), theirs]
         record = Record(folder / "race.jsonl")
-        shared = {key: value for key, value in task._asdict().items() if key not in ("text", "tokenizer")}
-        record.begin({"our batch": TOKENS_PER_BATCH, "peer batch": peer_batch, "peer workers": peer_workers, **shared})
+        shared = {key: str(value) for key, value in task._asdict().items() if key not in ("text", "tokenizer")}
+        record.begin({"against": against, "peer batch": peer_batch, "peer workers": peer_workers, **shared})
         if train:
             run(contestants, record, 60 * minutes, turn)
-        every = {"ours": MARK_SECONDS, "joeynmt": 60 * peer_marks}
-        race = score(contestants, record, folder, 60 * minutes, every)
-        text = table(race, command_line("recipes.race"), TOKENS_PER_BATCH, peer_batch)
+        race = {
+            contestant.name: score(contestant, record, folder, 60 * minutes, 60 * marks, steps)
+            for contestant in contestants
+        }
+        text = table(race, command_line("recipes.race"), task)
         is_whole = minutes >= 60 and all(60 * minutes in contestant.scores for contestant in race.values())
         if place := results or (RESULTS if is_whole else None):
-            write_result(place / "race.md", text)
-            draw(race, place / "race.png")
+            name = "race" if against == "joeynmt" else f"race_{against}"
+            write_result(place / f"{name}.md", text)
+            draw(race, place / f"{name}.png")
     print(text)
 
 
-def prepare(folder: pathlib.Path, data: pathlib.Path) -> Task:
-    """Unpack the text and learn the tokenizer that both use, once. Neither counts as time of a contestant."""
+def prepare(folder: pathlib.Path, path: pathlib.Path, overrides: list[str]) -> Task:
+    """Write the text and learn the tokenizer that both use, once. Neither counts as time of a contestant."""
+    from keras_transformer.config import TransformerConfig
+    from train.config.run import load_config
+    from train.data.prepare import load_corpus
+    from train.data.vocabulary import prepare_tokenizer
+
+    config = load_config(path, overrides)
+    source, target = config.data.source_language, config.data.target_language
+    if not source or not target:
+        raise BenchmarkError(
+            f"{path} does not say which languages it has: set data.source_language and target_language."
+        )
     text, tokenizer = folder.absolute() / "text", folder.absolute() / "tokenizer.model"
-    for split in ("train", "val"):
-        for language in ("en", "de"):
-            path = text / f"{split}.{language}"
-            if not path.exists():
-                unpacked = text_of(data, path.name)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_atomically(path, unpacked)
-    task = Task(text, tokenizer)
-    if not tokenizer.exists():
-        train_tokenizer([*task.lines("train", "en"), *task.lines("train", "de")], tokenizer, VOCAB_SIZE)
-    return task
+    text.mkdir(parents=True, exist_ok=True)
+    corpus = load_corpus(config.data)
+    for split, pairs in (("train", corpus.train), ("val", corpus.validation)):
+        if not (text / f"{split}.{target}").exists():
+            for language, lines in zip((source, target), zip(*pairs, strict=True), strict=True):
+                write_atomically(text / f"{split}.{language}", "".join(f"{line}\n" for line in lines))
+    model = config.transformer_config(prepare_tokenizer(config.tokenizer, [corpus.train], tokenizer).vocab_size)
+    if not isinstance(model, TransformerConfig) or model.encoder_layers != model.decoder_layers:
+        raise BenchmarkError(f"{path} has no Transformer with as many encoder layers as decoder layers: name another.")
+    return Task(
+        text,
+        tokenizer,
+        path.absolute(),
+        tuple(overrides),
+        (source, target),
+        config.training.tokens_per_batch,
+        model.d_model,
+        model.d_ff,
+        model.num_heads,
+        model.encoder_layers,
+        model.norm,
+        model.dropout,
+        model.label_smoothing,
+        config.training.warmup_steps,
+        config.training.learning_rate_factor,
+    )
 
 
-def run(contestants: list[Contestant], record: Record, seconds: float, turn: float) -> None:
+def run(contestants: Sequence[Contestant], record: Record, seconds: float, turn: float) -> None:
     """Let the contestants train in turns until each has had its time. Ctrl-C and SIGTERM end both with a checkpoint."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     before = {contestant.name: record.seconds(contestant.name) for contestant in contestants}
@@ -109,36 +150,47 @@ def run(contestants: list[Contestant], record: Record, seconds: float, turn: flo
 
 
 def score(
-    contestants: list[Contestant], record: Record, folder: pathlib.Path, seconds: float, every: dict[str, float]
-) -> dict[str, Race]:
+    contestant: Contestant, record: Record, folder: pathlib.Path, seconds: float, every: float, steps: int
+) -> Race:
     """Translate val with the newest checkpoint at each mark, unless that was done before, and score it.
 
-    every: the seconds between two marks of each contestant, by name. A checkpoint that a program has removed since, as
-    this project does with one that was written because the race was stopped, counts for no mark.
+    every: the seconds between two marks. steps: the updates between two marks after the same updates. A checkpoint that
+    a program has removed since, as this project does with one that was written because the race was stopped, counts for
+    no mark.
     """
+    checkpoints = record.checkpoints(contestant.name)
+    kept = [reached for reached in checkpoints if reached.path.exists()]
+    by_time = at_marks(kept, every, seconds)
+    by_step = {reached.step: reached for reached in kept if reached.step % steps == 0 and reached.seconds <= seconds}
+    signature, last = "", max(by_time.values(), default=None)
+    bleu: dict[int, float] = {}
+    for reached in sorted({*by_time.values(), *by_step.values()}):
+        bleu[reached.step], signature = bleu_on_val(contestant, reached, folder)
+    return Race(
+        contestant.label,
+        {mark: bleu[reached.step] for mark, reached in by_time.items()},
+        {step: bleu[step] for step in by_step},
+        signature,
+        contestant.tokens(last.path) / last.seconds if last else 0.0,
+        checkpoints[-1].seconds / len(checkpoints) if checkpoints else 0.0,
+        record.memory_bytes(contestant.name),
+        contestant.note,
+    )
+
+
+def bleu_on_val(contestant: Contestant, reached: Reached, folder: pathlib.Path) -> tuple[float, str]:
+    """BLEU of a checkpoint on val, and its signature. Translations that are there are not made again."""
     from keras_transformer.inspection.bleu import RAW_BLEU
     from keras_transformer.inspection.bleu import score as bleu_of
 
-    races = {}
-    for contestant in contestants:
-        scores, signature, last = {}, "", None
-        checkpoints = record.checkpoints(contestant.name)
-        kept = [reached for reached in checkpoints if reached.path.exists()]
-        for mark, reached in at_marks(kept, every[contestant.name], seconds).items():
-            path = folder / "translations" / f"{contestant.name}_{reached.step}.json"
-            if not path.exists():
-                print(f"{contestant.name}: translating at {mark / 60:.0f} minutes", file=sys.stderr, flush=True)
-                path.parent.mkdir(exist_ok=True)
-                write_atomically(path, json.dumps(contestant.translate(reached.path, "val"), ensure_ascii=False))
-            references = contestant.task.lines("val", "de")
-            measured = bleu_of(json.loads(path.read_text("utf-8")), references, [RAW_BLEU]).first("BLEU")
-            scores[mark], signature, last = measured.value, measured.signature, reached
-        rate = contestant.tokens(last.path) / last.seconds if last else 0.0
-        between = checkpoints[-1].seconds / len(checkpoints) if checkpoints else 0.0
-        races[contestant.name] = Race(
-            contestant.label, scores, signature, rate, between, record.memory_bytes(contestant.name)
-        )
-    return races
+    path = folder / "translations" / f"{contestant.name}_{reached.step}.json"
+    if not path.exists():
+        print(f"{contestant.name}: translating at {reached.seconds / 60:.0f} minutes", file=sys.stderr, flush=True)
+        path.parent.mkdir(exist_ok=True)
+        write_atomically(path, json.dumps(contestant.translate(reached.path, "val"), ensure_ascii=False))
+    references = contestant.task.lines("val", contestant.task.languages[1])
+    measured = bleu_of(json.loads(path.read_text("utf-8")), references, [RAW_BLEU]).first("BLEU")
+    return measured.value, measured.signature
 
 
 if __name__ == "__main__":

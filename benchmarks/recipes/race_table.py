@@ -1,39 +1,35 @@
 """The results of a race: race.md, and race.png with BLEU against the minutes of training."""
 
 import pathlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from benchmarks.recipes.racing.racer import Task
 from benchmarks.recipes.racing.record import first_mark_with
 from keras_transformer.ground.machine import processor_and_cores
 from train.scoring.figures import BLUE, ORANGE, new_figure, save
 
-MARK_SECONDS = 300.0  # between two scores of a contestant
-
 NOTE = """
-Both train on the 29,000 pairs of Multi30k with the same SentencePiece model, the same shape (256 wide, 3+3 layers, 4
-heads, 512 in the feed-forward layers, norms after the sublayers, one embedding matrix), the same dropout, label
-smoothing, Adam and learning rate (a warm-up of 1,000 steps, factor 0.8). Each has all cores in its turns and is stopped
-in between, so that both meet the same load of the machine. A contestant's clock counts the time in which it runs:
-start, reading of the text, compilation and checkpoints included. This project does not validate in the race; JoeyNMT
-writes its checkpoints when it validates, so its validations are on its clock: 8 sentences each, translated greedily.
+Both train on the {pairs:,} pairs of [{config}](../../{config}) with the same SentencePiece model, the same shape
+({d_model} wide, {layers}+{layers} layers, {num_heads} heads, {d_ff} in the feed-forward layers, norm = "{norm}", one
+embedding matrix), the same dropout, label smoothing, Adam and learning rate (a warm-up of {warmup_steps:,} steps
+to {peak_rate:.5f}, no cooldown); {tokens_per_batch:,} target tokens a batch here. Rate and schedule are those of this
+project's configuration, and were not tuned for either. The training text is not changed from epoch to epoch.
 
+Each has all cores in its turns and is stopped in between, so that both meet the same load of the machine. A
+contestant's clock counts the time in which it runs: start, reading of the text, compilation and checkpoints included.
 The score at a mark is that of the newest checkpoint by then. The table has how often each writes one.
 
-JoeyNMT has batches of {peer_batch:,} tokens (--peer-batch), padding included, without length buckets (it has none);
-in a trial on two cores of an AMD EPYC it trained on 1,330 target tokens/s in batches of 2,048, and on about 1,000 in
-batches of 4,096. This project packs rows, {our_batch:,} tokens a batch. The epsilon of Adam is 1e-9 here and 1e-8
-there, where no key sets it.
+{notes}
 
-JoeyNMT applies its dropout to attention weights and inside the feed-forward network as well, as it is shipped. Rate and
-schedule of both are those of this project's configuration, and were not tuned for either: per token JoeyNMT may learn
-more with others. What does not depend on them is in the rows of target tokens: the same number of tokens as JoeyNMT has
-read at the end, this project has read after the share of the time that the two rates give.
+The same number of tokens as the slower one has read at the end, the other has read after the share of the time that
+the two rates give, whatever the schedule.
 
 Memory is the largest sum over all processes of a contestant that was seen, every five seconds of its turns and at their
 ends; pages that they share count once (Pss).
 
-Each checkpoint translates val with the program's own beam search, with the same beam (5) and the same length penalty,
-((5 + length) / 6)^1.0; one sacreBLEU scores both. No checkpoint is averaged or chosen.
+Each checkpoint translates the validation text with the program's own beam search, with the same beam ({beam_size}) and
+the same length normalization; one sacreBLEU scores both. No checkpoint is averaged or chosen.
 """
 
 
@@ -42,39 +38,52 @@ class Race(NamedTuple):
 
     label: str
     scores: dict[float, float]  # BLEU on val by seconds of training
+    scores_by_step: dict[int, float]
     signature: str
     rate: float  # target tokens per second of training, EOS included
     seconds_between: float  # two checkpoints, in the mean
     memory_bytes: int  # of all its processes, at most
+    note: str
 
 
-def table(race: dict[str, Race], command: str, our_batch: int, peer_batch: int) -> str:
-    """Return race.md. our_batch, peer_batch: tokens of a batch."""
-    marks = sorted({mark for contestant in race.values() for mark in contestant.scores})
+def table(race: dict[str, Race], command: str, task: Task) -> str:
+    """Return race.md."""
+    both = list(race.values())
     lines = ["# The race", "", f"`{command.strip()}` on {processor_and_cores()}.", ""]
+    lines += rows_by("minutes", [{mark / 60: score for mark, score in each.scores.items()} for each in both], both)
     lines += [
-        f"| minutes | {' | '.join(contestant.label for contestant in race.values())} |",
-        "|---:|" + "---:|" * len(race),
+        row("target tokens/s", (f"{each.rate:,.0f}" for each in both)),
+        row("seconds between checkpoints", (f"{each.seconds_between:.0f}" for each in both)),
+        row("peak memory", (f"{each.memory_bytes / 2**20:,.0f} MiB" for each in both)),
+        "",
     ]
-    for mark in marks:
-        cells = [f"{contestant.scores[mark]:.2f}" if mark in contestant.scores else "" for contestant in race.values()]
-        lines.append(f"| {mark / 60:g} | " + " | ".join(cells) + " |")
-    lines.append("| target tokens/s | " + " | ".join(f"{contestant.rate:,.0f}" for contestant in race.values()) + " |")
-    intervals = (f"{contestant.seconds_between:.0f}" for contestant in race.values())
-    lines.append("| seconds between checkpoints | " + " | ".join(intervals) + " |")
+    if both[0].scores_by_step.keys() & both[1].scores_by_step.keys():
+        lines += [*rows_by("updates", [each.scores_by_step for each in both], both), ""]
+    lines += [*conclusion(race), f"BLEU on val: {both[0].signature}"]
+    notes = "\n\n".join(each.note for each in both)
+    config = task.config.relative_to(pathlib.Path.cwd()) if task.config.is_absolute() else task.config
+    pairs = len(task.lines("train", task.languages[0]))
     lines.append(
-        "| peak memory | "
-        + " | ".join(f"{contestant.memory_bytes / 2**20:,.0f} MiB" for contestant in race.values())
-        + " |"
+        NOTE.format(**{**task._asdict(), "config": config}, peak_rate=task.peak_rate, pairs=pairs, notes=notes)
     )
-    lines += ["", *conclusion(race), f"BLEU on val: {next(iter(race.values())).signature}"]
-    lines.append(NOTE.format(our_batch=our_batch, peer_batch=peer_batch))
     return "\n".join(lines)
+
+
+def rows_by(name: str, scores: Sequence[Mapping[float, float]], race: Sequence[Race]) -> list[str]:
+    """A table of Markdown: a row per mark, a column per contestant."""
+    marks = sorted(set().union(*scores))
+    cells = [[f"{of_one[mark]:.2f}" if mark in of_one else "" for of_one in scores] for mark in marks]
+    head = [row(name, (each.label for each in race)), "|---:|" + "---:|" * len(race)]
+    return head + [row(f"{mark:,g}", columns) for mark, columns in zip(marks, cells, strict=True)]
+
+
+def row(name: str, cells: Iterable[str]) -> str:
+    return f"| {name} | {' | '.join(cells)} |"
 
 
 def conclusion(race: dict[str, Race]) -> list[str]:
     """Return when this project reached the last score of the other, as lines of Markdown."""
-    ours, theirs = race["ours"], race["joeynmt"]
+    ours, theirs = race.values()
     if not theirs.scores or not ours.scores:
         return []
     last = max(theirs.scores)

@@ -6,64 +6,51 @@ import signal
 import sys
 
 import numpy as np
+import tomli_w
 
-from benchmarks.recipes.racing.racer import Contestant
+from benchmarks.recipes.racing.racer import Contestant, Task
 from keras_transformer.runs.run_folder import CHECKPOINTS
-from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.options import GNMT, SearchOptions
+from train.config.run import load_config
 
-TOKENS_PER_BATCH = 2048
+SPLITS = ("train", "val")
 CHECKPOINT_EVERY = 100  # steps; race.md has how many seconds that is
 
 
 class Ours(Contestant):
     name, label, stop_signal = "ours", "this project", signal.SIGTERM
 
+    def __init__(self, folder: pathlib.Path, task: Task, length_normalization: str = GNMT):
+        super().__init__(folder, task)
+        self.length_normalization = length_normalization
+
+    @property
+    def note(self) -> str:
+        return "This project packs rows, and does not validate in the race."
+
     def command(self) -> list[str]:
-        config = self.folder / "race.toml"
-        config.write_text(self.config(), encoding="utf-8")
-        return [sys.executable, "-m", "train", str(config)]
+        path = self.folder / "race.toml"
+        path.write_text(self.config(), encoding="utf-8")
+        return [sys.executable, "-m", "train", str(path)]
 
     def config(self) -> str:
-        """Return the configuration: that of configs/multi30k.toml, but for its rows and what both share."""
-        task, text = self.task, self.task.text
-
-        def pair(split: str) -> str:
-            return json.dumps([[str(text / f"{split}.en"), str(text / f"{split}.de")]])
-
-        return f"""run_folder = {json.dumps(str(self.folder / "run"))}
-cache_folder = {json.dumps(str(self.folder / "cache"))}
-
-[data]
-source = "files"
-source_language = "en"
-target_language = "de"
-train = {pair("train")}
-validation = {pair("val")}
-
-[tokenizer]
-model = {json.dumps(str(task.tokenizer))}
-
-[model]
-preset = "tiny"
-encoder_layers = {task.layers}
-decoder_layers = {task.layers}
-d_model = {task.d_model}
-d_ff = {task.d_ff}
-num_heads = {task.num_heads}
-
-[training]
-steps = 1_000_000
-tokens_per_batch = {TOKENS_PER_BATCH}
-row_length = 64
-source_row_length = 62
-dropout = {task.dropout}
-label_smoothing = {task.label_smoothing}
-warmup_steps = {task.warmup_steps}
-learning_rate_factor = 0.8
-checkpoint_every = {CHECKPOINT_EVERY}
-keep_checkpoints = 100_000
-validate_every = 1_000_000
-"""
+        """Return the configuration of the task with its text and tokenizer, which do not change, and without an end."""
+        task = self.task
+        values = load_config(task.config, task.overrides).model_dump(exclude_unset=True)
+        pairs = {split: [str(task.text / f"{split}.{language}") for language in task.languages] for split in SPLITS}
+        values["data"] = {"source": "files", "train": [pairs["train"]], "validation": [pairs["val"]]}
+        values["tokenizer"] = {"model": str(task.tokenizer)}
+        values["training"].pop("augment", None)
+        values["training"] |= {
+            "steps": 1_000_000,
+            "cooldown_steps": 0,
+            "checkpoint_every": CHECKPOINT_EVERY,
+            "keep_checkpoints": 100_000,
+            "average_checkpoints": 1,
+            "validate_every": 1_000_000,
+        }
+        folders = {"run_folder": str(self.folder / "run"), "cache_folder": str(self.folder / "cache")}
+        return tomli_w.dumps({**values, **folders})
 
     def checkpoints(self) -> dict[int, pathlib.Path]:
         paths = (self.folder / "run" / "checkpoints").glob(CHECKPOINTS)
@@ -75,7 +62,9 @@ validate_every = 1_000_000
 
     def search_options(self) -> SearchOptions:
         """Return how it searches."""
-        return SearchOptions(self.task.beam_size, self.task.length_penalty)
+        return SearchOptions(
+            self.task.beam_size, self.task.length_penalty, length_normalization=self.length_normalization
+        )
 
     def translate(self, checkpoint: pathlib.Path, split: str) -> list[str]:
         from keras_transformer.config import TransformerConfig
@@ -91,4 +80,6 @@ validate_every = 1_000_000
         transformer = Transformer(TransformerConfig.load(folder.model))
         assign_weights(transformer, read_weights(checkpoint))
         translator = Translator(transformer, Tokenizer(folder.tokenizer), self.search_options())
-        return [translation.text for translation in translator.translate(self.task.lines(split, "en"))]
+        return [
+            translation.text for translation in translator.translate(self.task.lines(split, self.task.languages[0]))
+        ]

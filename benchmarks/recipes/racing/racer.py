@@ -23,23 +23,36 @@ GRACE = 120  # seconds in which a contestant may write its last checkpoint
 
 
 class Task(NamedTuple):
-    """What both contestants train on, and how."""
+    """What the contestants train on, and how."""
 
-    text: pathlib.Path  # folder with train.en, train.de, val.en and val.de, a sentence per line
+    text: pathlib.Path  # folder with train.LL and val.LL for both languages, a sentence per line
     tokenizer: pathlib.Path  # a SentencePiece model, of both languages
+    config: pathlib.Path = pathlib.Path(
+        "configs/multi30k.toml"
+    )  # what this project trains, without its changes of text
+    overrides: tuple[str, ...] = ()  # of the configuration
+    languages: tuple[str, str] = ("en", "de")
+    tokens_per_batch: int = 2048  # of target text
     d_model: int = 256
     d_ff: int = 512
     num_heads: int = 4
     layers: int = 3  # of the encoder, and of the decoder
+    norm: str = "post"
     dropout: float = 0.25
     label_smoothing: float = 0.1
     warmup_steps: int = 1_000
+    learning_rate_factor: float = 0.8
     beam_size: int = 5
-    length_penalty: float = 1.0  # alpha in ((5 + length) / 6)^alpha (Wu et al. 2016, eq. 14), which both have
+    length_penalty: float = 1.0
 
     def lines(self, split: str, language: str) -> list[str]:
-        """Return the sentences of "train" or "val" in "en" or "de"."""
+        """Return the sentences of "train" or "val" in one of the languages."""
         return lines_of((self.text / f"{split}.{language}").read_text(encoding="utf-8"))
+
+    @property
+    def peak_rate(self) -> float:
+        """The largest learning rate (Vaswani et al. 2017, eq. 3)."""
+        return self.learning_rate_factor * (self.d_model * self.warmup_steps) ** -0.5
 
 
 class Contestant(abc.ABC):
@@ -47,10 +60,16 @@ class Contestant(abc.ABC):
 
     name: str
     label: str  # in tables and plots
+    length_normalization: str  # how it divides scores of its beam: a key of SearchOptions
     stop_signal: int  # on which it writes a checkpoint and ends
 
     def __init__(self, folder: pathlib.Path, task: Task):
         self.folder, self.task = folder, task
+
+    @property
+    @abc.abstractmethod
+    def note(self) -> str:
+        """Markdown: its settings, and what it does otherwise than the other one."""
 
     @abc.abstractmethod
     def command(self) -> list[str]:

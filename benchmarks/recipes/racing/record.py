@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from benchmarks.errors import BenchmarkError
@@ -31,7 +32,7 @@ class Record:
             if torn:
                 write_atomically(path, f"{whole}\n" if whole else "")
 
-    def begin(self, settings: dict[str, float]) -> None:
+    def begin(self, settings: Mapping[str, str | int]) -> None:
         """Record the settings of the race. Raises BenchmarkError if it was begun with other settings."""
         begun = next((line["settings"] for line in self.lines if line["event"] == "begun"), None)
         if begun is None:

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.errors import BenchmarkError
 from benchmarks.recipes.race import run, score
 from benchmarks.recipes.race_table import Race, conclusion, table
-from benchmarks.recipes.racing.racer import Contestant, Runner
+from benchmarks.recipes.racing.racer import Contestant, Runner, Task
 from benchmarks.recipes.racing.record import Reached, Record, at_marks, first_mark_with
 from tests.support.processes import start_python, wait_until
 
@@ -26,7 +26,7 @@ while :; do i=$((i + 1)); touch {folder}/$i.ckpt; sleep 0.05; done
 class Script(Contestant):
     """Writes a checkpoint twenty times a second, and a last one on SIGINT."""
 
-    label, stop_signal = "a script", signal.SIGINT
+    label, note, stop_signal = "a script", "It counts.", signal.SIGINT
 
     def __init__(self, folder, script=LOOP, name="script"):
         super().__init__(folder, None)
@@ -136,19 +136,39 @@ def test_a_mark_has_the_newest_checkpoint_that_was_there_by_then(tmp_path):
 class Lines:
     """A task with one sentence."""
 
+    languages = ("en", "de")
+
     def lines(self, split, language):
         return ["a b c d e"]
 
 
-def test_a_checkpoint_that_its_program_has_removed_counts_for_no_mark(tmp_path):
-    one, record = Script(tmp_path), Record(tmp_path / "race.jsonl")
-    one.task, one.translate = Lines(), lambda checkpoint, split: [checkpoint.read_text()]
-    for step, seconds, text in ((1, 5.0, "a b c d e"), (2, 15.0, None), (3, 25.0, "f g h i j")):
-        record.add_checkpoint("script", step, seconds, tmp_path / f"{step}.ckpt")
-        if text:
-            (tmp_path / f"{step}.ckpt").write_text(text)
-    found = score([one], record, tmp_path, 30.0, {"script": 10.0})["script"]
+@pytest.fixture
+def translating(tmp_path):
+    """A contestant whose checkpoints are its translations of one sentence, and its record."""
+
+    def made(*checkpoints):
+        one, record = Script(tmp_path), Record(tmp_path / "race.jsonl")
+        one.task, one.translate = Lines(), lambda checkpoint, split: [checkpoint.read_text()]
+        for step, seconds, text in checkpoints:
+            record.add_checkpoint("script", step, seconds, tmp_path / f"{step}.ckpt")
+            if text:
+                (tmp_path / f"{step}.ckpt").write_text(text)
+        return one, record
+
+    return made
+
+
+def test_a_checkpoint_that_its_program_has_removed_counts_for_no_mark(translating, tmp_path):
+    checkpoints = (1, 5.0, "a b c d e"), (2, 15.0, None), (3, 25.0, "f g h i j")
+    found = score(*translating(*checkpoints), tmp_path, 30.0, 10.0, 1000)
     assert found.scores == {10.0: pytest.approx(100.0), 20.0: pytest.approx(100.0), 30.0: 0.0}
+
+
+def test_scores_after_the_same_updates_are_of_the_checkpoints_at_them(translating, tmp_path):
+    checkpoints = (100, 5.0, "a b c d x"), (200, 15.0, "a b c d e"), (400, 35.0, "a b c d e"), (600, 99.0, "a")
+    found = score(*translating(*checkpoints), tmp_path, 40.0, 40.0, 200)
+    assert found.scores_by_step == {200: pytest.approx(100.0), 400: pytest.approx(100.0)}
+    assert found.rate == 0.0 and found.note == "It counts."
 
 
 def test_the_first_mark_with_a_score_counts():
@@ -157,14 +177,21 @@ def test_the_first_mark_with_a_score_counts():
 
 
 RACE = {
-    "ours": Race("this project", {300.0: 30.0, 600.0: 35.0}, "the signature", 5_000.0, 61.0, 2**30),
-    "joeynmt": Race("JoeyNMT 2.3", {300.0: 12.0, 600.0: 31.0}, "the signature", 1_000.0, 83.0, 2**29),
+    "ours": Race(
+        "this project", {300.0: 30.0, 600.0: 35.0}, {1000: 31.0}, "the signature", 5_000.0, 61.0, 2**30, "Ours."
+    ),
+    "joeynmt": Race(
+        "JoeyNMT 2.3", {300.0: 12.0, 600.0: 31.0}, {1000: 30.5}, "the signature", 1_000.0, 83.0, 2**29, "Theirs."
+    ),
 }
 
 
-def test_the_table_has_both_scores_at_each_mark_and_when_one_reached_the_other():
-    text = table(RACE, "the command", 2048, 4096)
-    assert "JoeyNMT has batches of 4,096 tokens" in text and "packs rows, 2,048 tokens a batch" in text
+def test_the_table_has_both_scores_at_each_mark_and_when_one_reached_the_other(tmp_path):
+    (tmp_path / "train.en").write_text("a\nb\n")
+    task = Task(tmp_path, tmp_path / "tokenizer.model", tokens_per_batch=4096)
+    text = table(RACE, "the command", task)
+    assert "4,096 target tokens a batch" in text and "the 2 pairs of [configs/multi30k.toml]" in text
+    assert "Ours." in text and "Theirs." in text and "| 1,000 | 31.00 | 30.50 |" in text
     assert "| 5 | 30.00 | 12.00 |" in text and "| 10 | 35.00 | 31.00 |" in text and "the signature" in text
     assert "| seconds between checkpoints | 61 | 83 |" in text and "| peak memory | 1,024 MiB | 512 MiB |" in text
     assert conclusion(RACE)[0] == "JoeyNMT 2.3 has 31.00 BLEU after 10 minutes; this project had that after 10 minutes."
