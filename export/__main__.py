@@ -109,7 +109,8 @@ def export(
         languages = inference.languages
         if format.name != "huggingface" or source_language or target_language:  # transformers asks for them itself
             languages = languages.by_default(source_language, target_language)
-        print(chosen.export(ExportJob(folder.path, to, options, max_source_tokens, sentences, languages)))
+        of_model = languages, inference.context
+        print(chosen.export(ExportJob(folder.path, to, options, max_source_tokens, sentences, *of_model)))
 
 
 main = program(app, log=log, ends=end_on_interrupt)

@@ -62,6 +62,7 @@ class LiteRT:
             shortlist=job.load_shortlist(),
             calibration=calibration_of(RunFolder(job.run)),
             languages=job.languages,
+            context=job.context,
         )
         with signals_raise(), unfinished_version(folder.parent) as unfinished:
             write_model(transformer, translator, unfinished, folder.name, self.quantization, self.constraints)

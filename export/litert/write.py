@@ -51,7 +51,8 @@ def write_model(
     write_atomically(folder / "README.md", readme(name, options, rooms, quantization))
     search = {option: getattr(options, option) for option in RUN_OPTIONS}
     checksum = hashlib.sha256(model).hexdigest()
-    Description(search, rooms, quantization, checksum, translator.languages).save(files.description)
+    of_model = translator.languages, translator.context
+    Description(search, rooms, quantization, checksum, *of_model).save(files.description)
     if translator.calibration:
         translator.calibration.save(files.calibration)
 

@@ -75,7 +75,7 @@ class LiteTranslator(Engine):
         if not self.tokenizer.has_surfaces:
             self.abilities = frozenset({"n_best"})
         calibration = Calibration.load(files.calibration) if files.calibration.exists() else None
-        self.languages = self.description.languages
+        self.languages, self.context = self.description.languages, self.description.context
         self._confidence = confidence_by(calibration, self.options)
         cores = processor_cores() if threads is None else threads
         self._searches = SearchPool(files.model, cores, self.description.sha256)

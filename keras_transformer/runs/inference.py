@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from keras_transformer.ground.errors import ConfigError, first_line_of
 from keras_transformer.ground.files import write_atomically
 from keras_transformer.ground.notations import json_of, toml_of
+from keras_transformer.pieces.context import NO_CONTEXT, Context
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
 from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
 
@@ -22,18 +23,19 @@ FIELDS_NO_MORE = ("terms",)  # which a file of an earlier version may have; they
 
 
 class Inference(NamedTuple):
-    """What a model writes, how commands search for it, how long its training sentences were, and its languages.
+    """What a model writes, how commands search for it, how long its training sentences were, and what else it knows.
 
     outputs: "text", or "trees" that are written as lines of brackets.
     search: values of RUN_OPTIONS that commands take for options which are left out; others have their usual defaults.
     longest_source: tokens that a source sentence of the training text had at most, EOS included; None: not known.
-    languages: which it reads and writes, and how it is told them.
+    languages: which it reads and writes, and how it is told them. context: what it reads of a document.
     """
 
     outputs: str = TEXT
     search: Mapping[str, Any] = types.MappingProxyType({})
     longest_source: int | None = None
     languages: Languages = NO_LANGUAGES
+    context: Context = NO_CONTEXT
 
     def check(self) -> None:
         """Raises ConfigError for a value that makes no sense."""
@@ -58,6 +60,9 @@ class Inference(NamedTuple):
         longest_source = None if self.longest_source is None else int(self.longest_source)
         values = self._asdict() | {"search": dict(self.search), "longest_source": longest_source}
         values["languages"] = self.languages.as_json()
+        values["context"] = self.context.as_json()
+        if self.context == NO_CONTEXT:
+            del values["context"]
         write_atomically(path, json.dumps(values, indent=2) + "\n")
 
     @classmethod
@@ -67,7 +72,8 @@ class Inference(NamedTuple):
             values = json_of(pathlib.Path(path).read_text(encoding="utf-8"))
             values = {name: value for name, value in values.items() if name not in FIELDS_NO_MORE}
             languages = Languages.of(values.pop("languages", {}))
-            inference = cls(**values, languages=languages)
+            context = Context.of(values.pop("context", {}))
+            inference = cls(**values, languages=languages, context=context)
             inference.check()
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None

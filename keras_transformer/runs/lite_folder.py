@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import write_atomically
 from keras_transformer.ground.notations import json_of
+from keras_transformer.pieces.context import NO_CONTEXT, Context
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
 from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
 
@@ -53,7 +54,7 @@ class Description(NamedTuple):
 
     search: values of RUN_OPTIONS. rooms: what its signatures translate. quantization: how its weights are kept,
     "float16" or "int8"; None is float32. sha256: of the file, in hexadecimal; None: it was not kept yet. languages:
-    which the model reads and writes, and how it is told them.
+    which the model reads and writes, and how it is told them. context: what it reads of a document.
     """
 
     search: dict[str, Any]
@@ -61,6 +62,7 @@ class Description(NamedTuple):
     quantization: str | None = None
     sha256: str | None = None
     languages: Languages = NO_LANGUAGES
+    context: Context = NO_CONTEXT
 
     @property
     def max_source_tokens(self) -> int:
@@ -69,7 +71,8 @@ class Description(NamedTuple):
 
     def save(self, path: str | os.PathLike) -> None:
         """Write litert.json."""
-        write_atomically(path, json.dumps(self._asdict() | {"languages": self.languages.as_json()}, indent=2) + "\n")
+        of_model = {"languages": self.languages.as_json(), "context": self.context.as_json()}
+        write_atomically(path, json.dumps(self._asdict() | of_model, indent=2) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Description":
@@ -87,7 +90,8 @@ class Description(NamedTuple):
             if not any(room.rows == 1 and room.outputs is None and not room.is_constrained for room in rooms):
                 raise ConfigError("it has no room for one sentence and any translation")
             languages = Languages.of(values.get("languages", {}))
-            return cls(search, rooms, values["quantization"], values.get("sha256"), languages)
+            context = Context.of(values.get("context", {}))
+            return cls(search, rooms, values["quantization"], values.get("sha256"), languages, context)
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
         except (KeyError, TypeError, ValueError, ConfigError) as error:

@@ -70,7 +70,11 @@ class Aligner:
         encoded = self._tokenizer.encode_batch(line for line, _ in pairs)
         of_lines = marks or [NO_MARKS] * len(pairs)
         sources = [of_line.around(ids, self._most) for ids, of_line in zip(encoded, of_lines, strict=True)]
-        return self.align(sources, [translation.ids for _, translation in pairs], of_lines)
+        outputs = [
+            translation.ids or of_line.before(self._tokenizer.encode_target(translation.text))  # of a part of an output
+            for (_, translation), of_line in zip(pairs, of_lines, strict=True)
+        ]
+        return self.align(sources, outputs, of_lines)
 
     def align(
         self, sources: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]], marks: Sequence[Marks] = ()

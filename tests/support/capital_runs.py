@@ -10,7 +10,7 @@ from tests.support.documents import capitals
 class Capitals:
     """Stands in for a Translator, and fails at the sentence that `fails_at` names."""
 
-    name, abilities = Translator.name, Translator.abilities
+    name, abilities, context = Translator.name, Translator.abilities, Translator.context
     longer_than_trained, trained_tokens, fails_at = 0, 64, None
 
     def load(self, run, options, **settings):

@@ -2,6 +2,7 @@
 
 import types
 
+from keras_transformer.pieces.context import NO_CONTEXT
 from keras_transformer.pieces.language_marks import NO_LANGUAGES
 from keras_transformer.pieces.translation import Translation
 
@@ -10,7 +11,7 @@ class Repeating:
     """`lines` are those that any of them was given last."""
 
     lines = []
-    languages = NO_LANGUAGES
+    languages, context = NO_LANGUAGES, NO_CONTEXT
 
     def __init__(self, is_lowercase=False):
         self.tokenizer = types.SimpleNamespace(is_lowercase=is_lowercase, restored=list)

@@ -58,7 +58,8 @@ def inference_of(config: RunConfig, folder: RunFolder) -> Inference:
     search = config.translation.model_dump(include=names - {"keep_letterless"})
     if not config.translation.keep_letterless:
         search["keep_letterless"] = 0
-    return Inference(config.data.outputs, search, config.training.row_lengths.source, config.languages)
+    longest = config.training.row_lengths.source
+    return Inference(config.data.outputs, search, longest, config.languages, config.data.context_of_model)
 
 
 def with_found_micro_batches(folder: RunFolder, config: RunConfig, worker: Worker = ONLY_WORKER) -> RunConfig:

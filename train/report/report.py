@@ -51,9 +51,10 @@ def write_report(
     split = data.corpus.test or data.corpus.validation
     options = config.translation.search_options(config.translation.beam_size)
     transformer, tokenizer = load_run(folder.path)
-    translator = Translator(transformer, tokenizer, options, config.translation.batch_size, languages=data.languages)
+    size = config.translation.batch_size
+    translator = Translator(transformer, tokenizer, options, size, languages=data.languages, context=data.context)
     scored = SCORED[config.data.outputs].of_split(split, config.data, data)
-    timed = translate_timed(translator, scored.pairs, scored.told)
+    timed = translate_timed(translator, scored.pairs, scored.told, scored.earlier(data.context))
     card = scored.score(timed, data.tokenizer)
     curves = read_curves(folder.metrics, progress.step)
     if curves:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from keras_transformer.inspection.bleu import Score
-from keras_transformer.inspection.samples import Sample, samples_of
+from keras_transformer.inspection.samples import Sample, samples_of, translate_sources
 from keras_transformer.pieces.language_marks import Codes
 
 from .metric_command import ProgramScore
@@ -35,11 +35,17 @@ class TimedTranslations(NamedTuple):
 
 
 def translate_timed(
-    translator: "Translator", pairs: list[tuple[str, str]], codes: Sequence[Codes] = ()
+    translator: "Translator",
+    pairs: list[tuple[str, str]],
+    codes: Sequence[Codes] = (),
+    context: Sequence[Sequence[str]] = (),
 ) -> TimedTranslations:
-    """Translate the source of each (source, reference), and measure how long that takes. codes: their languages."""
-    started, languages = time.perf_counter(), translator.languages.of_lines(codes)
-    translations = translator.translate([source for source, _ in pairs], **languages)
+    """Translate the source of each (source, reference), and measure how long that takes.
+
+    codes: their languages. context: the sentences before each, for a model that reads them.
+    """
+    started = time.perf_counter()
+    translations = translate_sources(translator, pairs, codes, context)
     seconds = time.perf_counter() - started
     cut = sum(bool(translation.is_cut) for translation in translations)
     return TimedTranslations(samples_of(pairs, translations), seconds, cut)
