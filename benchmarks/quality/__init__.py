@@ -1,0 +1,1 @@
+"""What translations are good at, beside what one score of a test set tells."""
