@@ -1,4 +1,5 @@
-# make try         type English, read German: by the model in presets/, without training and without TensorFlow
+# make try         type English, read German: by a model in presets/, without training and without TensorFlow;
+#                  MODEL=software takes the one of software, in place of the one of photographs
 # make try-page    the same model behind the local server, with a page at http://localhost:8501/
 # make demo        a fresh machine to a translated sentence
 # make install     everything into .venv, with the command .venv/bin/keras-transformer
@@ -26,16 +27,22 @@ python := $(VENV)/bin/python
 program := $(VENV)/bin/keras-transformer
 pytest := $(python) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 check_python := $(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else "Python 3.11, 3.12 or 3.13 is needed, this is %d.%d. Say which: make PYTHON=python3.12" % v)'
-preset := presets/multi30k_en_de
+MODEL ?= multi30k
+preset := presets/$(MODEL)_en_de
+subject_multi30k := what can be seen in a photograph
+subject_software := a program, as its menus, messages and help have them
 runs := runs/numbers
 exports := exports/numbers
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: try try-page install demo multi30k serve check check-learning test test-all longest attack peers race-peer docs lint clean
+.PHONY: try try-page check-model install demo multi30k serve check check-learning test test-all longest attack peers race-peer docs lint clean
 
-try: .try/installed
-	@echo 'Type an English sentence about what can be seen in a photograph, and press Enter. Ctrl-D ends.' >&2
+try: check-model .try/installed
+	@echo 'Type an English sentence about $(subject_$(MODEL)), and press Enter. Ctrl-D ends.' >&2
 	@.try/bin/python -m keras_transformer translate-export $(preset)/litert
+
+check-model:
+	@test -d $(preset) || { echo "There is no $(preset). Say MODEL=NAME, one of: $(patsubst presets/%_en_de,%,$(wildcard presets/*_en_de))" >&2; exit 2; }
 
 .try/installed: requirements-try.txt
 	@$(check_python)
@@ -44,9 +51,9 @@ try: .try/installed
 	.try/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-try.txt
 	touch $@
 
-try-page: install
-	test -d exports/multi30k_en_de || $(program) export $(preset) --to exports/multi30k_en_de
-	$(program) serve exports/multi30k_en_de
+try-page: check-model install
+	test -d exports/$(notdir $(preset)) || $(program) export $(preset) --to exports/$(notdir $(preset))
+	$(program) serve exports/$(notdir $(preset))
 
 install: $(VENV)/installed
 
