@@ -85,11 +85,11 @@ class Earlier:
 
     def before(self, line: str) -> list[str]:
         """Return the sentences before the next line, which is then one of them itself."""
-        earlier = list(self._sentences)
         if is_blank(line):
             self._sentences.clear()
-        else:
-            self._sentences.append(line)
+            return []
+        earlier = list(self._sentences)
+        self._sentences.append(line)
         return earlier
 
 

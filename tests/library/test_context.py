@@ -4,12 +4,15 @@ import json
 
 import pytest
 
+from keras_transformer.commands import files
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.pieces.context import BOTH, NO_CONTEXT, SEPARATOR, SIGN, SOURCE, Context
 from keras_transformer.runs.inference import Inference
 from keras_transformer.runs.lite_folder import Description, Room
 from keras_transformer.runs.versions import CONTEXT, ExportError, context_in
 from keras_transformer.text.formats.parts import PLAIN
+from tests.support.capital_runs import Capitals, capital_run, translate
+from tests.support.commands import assert_one_sentence
 from tests.support.engines import Writer
 
 ONE, TWO = Context(1), Context(2)
@@ -184,3 +187,49 @@ def test_what_is_joined_is_cut_again():
         assert context.last(text, 3) == "d e" and context.last(text, 2) is None
         assert context.without_first(text) == context.joined(["c", "d e"])
         assert context.without_first("d e") == "d e"
+
+
+class Reader(Capitals):
+    """Writes a line with the last words of the sentences before it."""
+
+    context = TWO
+
+    def translate(self, lines, first_line=1, context=(), **asked):
+        translations = super().translate(lines)
+        earlier = ["".join(text.split()[-1] for text in texts) for texts in context]
+        return [each._replace(text=f"{each.text}({n})") for each, n in zip(translations, earlier, strict=True)]
+
+    def translate_n_best(self, lines, first_line, prefixes, protection=(), required=None, **asked):
+        return [[each] for each in self.translate(lines, **asked)]
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "content", "expected"),
+    [
+        ("lines", ["--context"], "a 1\nb 2\nc 3\nd 4\n\ne 5\nf 6\n", "A 1()|B 2(1)|C 3(12)|D 4(23)|()|E 5()|F 6(5)|"),
+        ("text", [], "A is 1. B is 2.\n\nC is 3.\n", "A IS 1.() B IS 2.(1.)||C IS 3.(1.2.)|"),
+        ("html", [], "<p>A is 1.<p>B is 2.<p>C is 3.", "<p>A IS 1.()<p>B IS 2.(1.)<p>C IS 3.(1.2.)"),
+        ("tsv", ["--field", "t"], "t\nA is 1. B is 2.\nC is 3.\n", "t|A IS 1.() B IS 2.(1.)|C IS 3.()|"),
+    ],
+)
+@pytest.mark.parametrize("fails_at", [None, "c 3", "C is 3."])
+def test_a_file_is_read_as_one_document_and_after_a_kill_too(
+    tmp_path, monkeypatch, form, options, content, expected, fails_at
+):
+    pytest.importorskip("sentencex")
+    monkeypatch.setattr(files, "BATCHES_OF_A_FILE", 0)
+    run, source, target = capital_run(tmp_path, monkeypatch, Reader()), tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text(content, encoding="utf-8")
+    command = ["--format", form, *options, "--input", source, "--output", target]
+    run.fails_at = fails_at
+    translate(run, *command)
+    run.fails_at = None
+    result = translate(run, *command)
+    assert (result.exit_code, target.read_text(encoding="utf-8").replace("\n", "|")) == (0, expected), result.stderr
+
+
+def test_context_is_for_lines_and_for_a_model_that_reads_it(tmp_path, monkeypatch):
+    run = capital_run(tmp_path, monkeypatch)
+    assert_one_sentence(translate(run, "--context", stdin=b"a\n"), "--context: The Translator reads single sentences")
+    result = translate(run, "--context", "--paragraphs", stdin=b"a\n")
+    assert_one_sentence(result, "--context is for lines, and --format text is read so by itself")

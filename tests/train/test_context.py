@@ -10,7 +10,6 @@ import train.__main__
 import train.evaluate
 from export.__main__ import app as export
 from export.translate import app as translate_export
-from keras_transformer.commands import files
 from keras_transformer.commands.score import app as score
 from keras_transformer.commands.translate import app as translate
 from keras_transformer.ground.errors import ConfigError
@@ -305,17 +304,3 @@ def test_a_run_of_single_sentences_refuses_context(runs, tmp_path):
     assert_one_sentence(invoke(translate, str(runs / "alone"), "--context", stdin="a\n"), "reads single sentences")
     result = invoke(translate, str(runs / "source"), "--context", "--paragraphs", stdin="a\n")
     assert_one_sentence(result, "--context is for lines, and --format text is read so by itself")
-
-
-@pytest.mark.slow
-def test_a_file_whose_translation_was_killed_goes_on_in_the_document(runs, tmp_path):
-    sources, _ = lines_of(runs)
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    (tmp_path / "in").write_text("".join(f"{line}\n" for line in sources[:12]), encoding="utf-8")
-    command = [str(runs / "source"), "--context", "--input", tmp_path / "in", "--batch-size", "1"]
-    assert invoke(translate, *command, "--output", whole).exit_code == 0
-    text = whole.read_text(encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "BATCHES_OF_A_FILE", 1)
-        assert invoke(translate, *command, "--output", cut).exit_code == 0
-    assert cut.read_text(encoding="utf-8") == text
