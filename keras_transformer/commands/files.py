@@ -117,14 +117,16 @@ States = Annotated[
         "--state",
         default_factory=list,
         metavar="STATE",
-        help="A state of units of XLIFF, such as needs-adaptation, or of entries of PO, fuzzy, which are translated "
-        "anew; may be repeated.",
-        show_default="needs-translation, and of new and initial what is as its source; none of PO",
+        help="A state of units of XLIFF, such as needs-adaptation, of entries of PO, fuzzy, or of messages of Qt, "
+        "unfinished, which are translated anew; may be repeated.",
+        show_default="needs-translation, and of new and initial what is as its source; none of PO and Qt",
     ),
 ]
 Everything = Annotated[
     bool,
-    typer.Option("--all", help="Translate units of XLIFF and entries of PO anew, whatever translation they have."),
+    typer.Option(
+        "--all", help="Translate units of XLIFF, entries of PO and messages of Qt anew, whatever translation they have."
+    ),
 ]
 TargetLanguage = Annotated[
     str,

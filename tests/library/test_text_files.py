@@ -45,11 +45,11 @@ def test_a_broken_line_ends_the_command_after_those_before_it(run):
     [
         (["--paragraphs", "--format", "srt"], "--paragraphs is --format text, and contradicts --format srt"),
         (["--format", "html", "--field", "a"], "--field is for --format jsonl and tsv: leave it out"),
-        (["--state", "new"], "--state and --all are for --format xliff and po: leave them out, or give one"),
+        (["--state", "new"], "--state and --all are for --format xliff and po and ts: leave them out, or give one"),
         (["--format", "html", "--all"], "--state and --all are for --format xliff and po"),
         (
             ["--format", "po", "--target-language", "de"],
-            "--target-language is for --format xliff and android: leave it out",
+            "--target-language is for --format xliff and android and ts: leave it out",
         ),
         (["--format", "xliff", "--target-language", "German"], "The language is 'German': give its code"),
         (["--format", "jsonl"], "--format jsonl needs the fields that are translated"),

@@ -9,6 +9,7 @@ from keras_transformer.text.formats.parts import Part
 from keras_transformer.text.formats.plain import text_parts
 from keras_transformer.text.formats.po import po_parts
 from keras_transformer.text.formats.properties import properties_parts
+from keras_transformer.text.formats.qt import ts_parts
 from keras_transformer.text.formats.records import jsonl_parts, tsv_parts
 from keras_transformer.text.formats.strings import strings_parts
 from keras_transformer.text.formats.subtitles import srt_parts, vtt_parts
@@ -28,8 +29,9 @@ FORMATS: dict[str, Callable[..., Iterator[Part]]] = {
     "android": android_parts,
     "strings": strings_parts,
     "properties": properties_parts,
+    "ts": ts_parts,
 }
 WITH_FIELDS = "jsonl", "tsv"
-WITH_STATES = "xliff", "po"  # whose translations are in the file, and have states
-WITH_FORMS = ("android",)  # of numbers of things, as the language of the output has them
+WITH_STATES = "xliff", "po", "ts"  # whose translations are in the file, and have states
+WITH_FORMS = "android", "ts"  # of numbers of things, as the language of the output has them
 WITH_LANGUAGE = "xliff", *WITH_FORMS  # what the language of the output concerns

@@ -18,6 +18,7 @@ USUAL = {
         STRINGS_OF_ANDROID: "android",
         "strings": "strings",
         "properties": "properties",
+        "ts": "ts",
     }.items()
     for ending in endings.split()
 }

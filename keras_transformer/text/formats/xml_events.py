@@ -84,6 +84,12 @@ class XmlText:
                 number = self._ends[number]
             number += 1
 
+    def elements(self, name: str) -> Iterator[Element]:
+        """Yield the elements of a name."""
+        for number, event in enumerate(self.events):
+            if event.kind == "start" and event.name == name:
+                yield self.element(number)
+
     def inside(self, element: Element) -> str:
         """Return how the content of an element is written; "" for <x/>."""
         return self.raw(element.first + 1, element.last)
