@@ -9,7 +9,8 @@ from keras_transformer.model_config import BaseModelConfig, is_number
 
 NORMS = ("post", "pre")
 NORM_KINDS = ("layer", "rms")
-POSITIONS = ("sinusoidal", "learned")
+POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "alibi")
+ADDED_POSITIONS = ("sinusoidal", "learned")  # to embeddings; the others act in self-attention
 SINUSOIDS = ("paper", "tensor2tensor")  # see layers.embedding.sinusoidal_encoding
 DECODER_STARTS = ("bos", "eos")  # see layers.embedding.TokenEmbedding
 ENCODER_LAYERS = ("self_attention", "recurrent", "convolutional", "restricted")  # the rows of Table 1
@@ -54,6 +55,8 @@ MEANT_FOR = {  # fields that have a meaning only with this value of this other f
     "max_positions": ("positions", "learned"),
     "sinusoids": ("positions", "sinusoidal"),
     "first_position": ("positions", "sinusoidal"),
+    "relative_buckets": ("positions", "relative"),
+    "relative_distance": ("positions", "relative"),
 }
 
 
@@ -81,10 +84,12 @@ class TransformerConfig(BaseModelConfig):
     norm: str = "post"  # "post": LayerNorm(x + Sublayer(x)), section 3.1; "pre": x + Sublayer(LayerNorm(x))
     norm_kind: str = "layer"  # LayerNorm, or "rms": RMSNorm (Zhang and Sennrich 2019), without mean and shift
     norm_epsilon: float = 1e-6
-    positions: str = "sinusoidal"  # or "learned", Table 3 (E)
+    positions: str = "sinusoidal"  # or "learned", Table 3 (E); "rotary", "relative", "alibi": layers/positions.py
     max_positions: int = 1024  # rows of the learned positional embedding; sinusoids have no limit
     sinusoids: str = "paper"  # wavelengths of section 3.5, or "tensor2tensor": of the authors' own code and of Marian
     first_position: int = 0  # whose sinusoids the first token of a sentence gets; fairseq's models begin at 2
+    relative_buckets: int = 32  # of distances, each with a learned bias per head: T5's
+    relative_distance: int = 128  # from which on all distances share a bucket
     encoder_layer: str = "self_attention"  # what mixes positions in an encoder block, one of ENCODER_LAYERS (Table 1)
     kernel_size: int = 3  # k of the convolutional encoder, odd
     dilated: bool = False  # block n of the convolutional encoder has dilation 2^(n - 1), not 1
@@ -107,6 +112,9 @@ class TransformerConfig(BaseModelConfig):
             self._check_count(name)
             self._check(name, getattr(self, name) % 2 == 1, "odd: as many positions before a position as after it")
         self._check_count("first_position", least=0)
+        self._check_count("relative_buckets", least=4)
+        self._check("relative_buckets", self.relative_buckets % 2 == 0, "even: an encoder has half for each direction")
+        self._check_count("relative_distance", least=self.relative_buckets // 2 + 1)
         truths = ("attention_bias", "scale_scores", "embedding_norm", "shared_embeddings", "logits_bias", "dilated")
         for name in truths:
             self._check(name, isinstance(getattr(self, name), bool), "true or false")
@@ -134,6 +142,21 @@ class TransformerConfig(BaseModelConfig):
                 self._check("d_model", self.d_model % self.num_heads == 0, expected)
             else:
                 self._check_count(name)
+        if self.positions not in ADDED_POSITIONS:
+            self._check_positions_in_attention()
+
+    def _check_positions_in_attention(self) -> None:
+        for key in ("encoder_layer", "decoder_layer"):
+            if getattr(self, key) != "self_attention":
+                raise ConfigError(
+                    f'model.positions is "{self.positions}", which acts in self-attention, and model.{key} is '
+                    f'"{getattr(self, key)}": give model.positions "sinusoidal" or "learned", or leave model.{key} out.'
+                )
+        if self.positions == "rotary" and self.d_k % 2:
+            raise ConfigError(
+                f'model.positions is "rotary", which turns pairs of channels, and a head has {self.d_k}: give an even '
+                "model.key_dim."
+            )
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> "TransformerConfig":

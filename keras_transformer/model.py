@@ -1,14 +1,17 @@
 """Which layer feeds which: the Transformer of figure 1, assembled with the functional API."""
 
+from typing import Any, NamedTuple
+
 import keras
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.layers.blocks import Block, DecoderBlock, EncoderBlock
 from keras_transformer.layers.convolution import SegmentConvolution
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.layers.embedding import POSITIONS, TokenEmbedding
+from keras_transformer.layers.embedding import TokenEmbedding
 from keras_transformer.layers.masking import CausalSegmentMask, PositionsInSegment, SegmentMask
 from keras_transformer.layers.normalization import NORMS, norm_of
+from keras_transformer.layers.positions import POSITIONS
 from keras_transformer.layers.recurrent import Recurrent
 from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
 from keras_transformer.layers.ssru import SSRUDecoderBlock
@@ -57,18 +60,20 @@ def connect(config: TransformerConfig, dtype: keras.DTypePolicy) -> tuple:
     source_embedding, target_embedding, logits_layer = embedding_layers(config, dtype, config.logits_bias)
 
     mask_or_segments = who_belongs_together(config, source_segments)
-    states = embed_with_positions(source_embedding, inputs["source_ids"], source_segments, "source", config, dtype)
+    positions = positions_of("source", source_segments, config, dtype)
+    states = embed_with_positions(source_embedding, inputs["source_ids"], positions, config, dtype)
     for number in range(1, config.encoder_layers + 1):
         encode = encoder_block(number, config, dtype)
-        states = states_of(encode(states, mask_or_segments))
+        states = states_of(encode(states, mask_or_segments, **positions.of_attention))
     memory = normalised_at_end(states, "encoder_norm", config, dtype)
 
     before = what_comes_before(config, target_segments)
     memory_mask = SegmentMask(name="memory_mask")(target_segments, source_segments)
-    states = embed_with_positions(target_embedding, inputs["target_ids"], target_segments, "target", config, dtype)
+    positions = positions_of("target", target_segments, config, dtype)
+    states = embed_with_positions(target_embedding, inputs["target_ids"], positions, config, dtype)
     for number in range(1, config.decoder_layers + 1):
         decode = block(DECODER_BLOCKS[config.decoder_layer], f"decoder_block_{number}", config, dtype=dtype)
-        states = states_of(decode(states, memory, before, memory_mask))
+        states = states_of(decode(states, memory, before, memory_mask, **positions.of_attention))
     states = normalised_at_end(states, "decoder_norm", config, dtype)
     return inputs, logits_layer(states, reverse=True)
 
@@ -155,21 +160,39 @@ def target_layers(model: keras.Model) -> tuple[TokenEmbedding, TokenEmbedding]:
     return tuple(map(model.get_layer, names))
 
 
+class SidePositions(NamedTuple):
+    """The positions of a side, "source" or "target", int (B, L), and what is made of them, once for all blocks."""
+
+    side: str
+    numbers: Any
+    added: keras.layers.Layer | None  # adds them to embeddings, if it is that kind
+    of_attention: dict[str, Any]  # arguments of the blocks, if they act in self-attention
+
+
+def positions_of(side: str, segments, config: TransformerConfig, dtype: keras.DTypePolicy) -> SidePositions:
+    """Return the positions of a side: segments int (B, L)."""
+    numbers = PositionsInSegment(name=f"{side}_position_numbers")(segments)
+    kind, of_side = POSITIONS[config.positions], {"bidirectional": side == "source"}
+    arguments = {name: of_side[name] if name in of_side else getattr(config, name) for name in kind.fields}
+    layer = kind.layer(**arguments, dtype=dtype, name=f"{side}_positions")
+    if kind.argument is None:
+        return SidePositions(side, numbers, layer, {})
+    return SidePositions(side, numbers, None, {kind.argument: layer(numbers)})
+
+
 def embed_with_positions(
-    embedding: TokenEmbedding, ids, segments, side: str, config: TransformerConfig, dtype: keras.DTypePolicy
+    embedding: TokenEmbedding, ids, positions: SidePositions, config: TransformerConfig, dtype: keras.DTypePolicy
 ):
     """Token embeddings plus positions, normalised if `config.embedding_norm`, with dropout on the sum (section 5.4).
 
-    `side` is "source" or "target". Shapes: ids and segments int (B, L) -> (B, L, d_model).
+    Shapes: ids int (B, L) -> (B, L, d_model).
     """
-    position_numbers = PositionsInSegment(name=f"{side}_position_numbers")(segments)
-    positions_class, fields = POSITIONS[config.positions]
-    arguments = {field: getattr(config, field) for field in fields}
-    positions = positions_class(**arguments, dtype=dtype, name=f"{side}_positions")
-    states = positions(embedding(ids), position_numbers)
+    states = embedding(ids)
+    if positions.added is not None:
+        states = positions.added(states, positions.numbers)
     if config.embedding_norm:
-        states = norm_of(config, dtype=dtype, name=f"{side}_embedding_norm")(states)
-    return Dropout(config.dropout, dtype=dtype, name=f"{side}_dropout")(states)
+        states = norm_of(config, dtype=dtype, name=f"{positions.side}_embedding_norm")(states)
+    return Dropout(config.dropout, dtype=dtype, name=f"{positions.side}_dropout")(states)
 
 
 def normalised_at_end(states, name: str, config: TransformerConfig, dtype: keras.DTypePolicy):

@@ -9,7 +9,7 @@ import pathlib
 
 import keras
 
-from keras_transformer.config import TransformerConfig
+from keras_transformer.config import ADDED_POSITIONS, TransformerConfig
 from keras_transformer.ground.tokens import EOS
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.search.options import SearchOptions
@@ -77,7 +77,7 @@ def write_readme(folder: pathlib.Path, name: str, translator: Translator, config
 
     from .spec import SINUSOIDS
 
-    positions = config.position_limit or SINUSOIDS
+    positions = config.position_limit or (SINUSOIDS if config.positions in ADDED_POSITIONS else None)
     models = list(translator.tokenizer.sentencepiece_models)
     text = readme(name, ctranslate2.__version__, models, translator.options, translator.max_source_tokens, positions)
     if (folder / VOCABULARY_MAP).exists():

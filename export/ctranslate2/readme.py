@@ -1,5 +1,6 @@
 """The README.md of a CTranslate2 model: Python that translates as the run does, and the differences that remain."""
 
+import math
 from collections.abc import Sequence
 
 from keras_transformer.search.options import TOKENS, SearchOptions
@@ -33,8 +34,11 @@ truncates a long source at the same token as the run. These differences remain:
 - The run translates a blank line, of spaces or invisible characters alone, to an empty line. CTranslate2 does so if
   the tokenizer leaves nothing of it.
 
-Positions in the table: {positions}. CTranslate2 refuses longer sources and outputs.
+{limit}
 """
+
+TABLE = "Positions in the table: {positions}. CTranslate2 refuses longer sources and outputs."
+NO_TABLE = "There is no table of positions: CTranslate2 reads and writes texts of any length."
 
 SHORTLIST = """
 ## The shortlist
@@ -73,21 +77,27 @@ def pieces_of(line):  # a tag such as >>deu<< that begins a line is one piece
 
 
 def readme(
-    name: str, version: str, models: Sequence[str], options: SearchOptions, max_source_tokens: int, positions: int
+    name: str,
+    version: str,
+    models: Sequence[str],
+    options: SearchOptions,
+    max_source_tokens: int,
+    positions: int | None,
 ) -> str:
-    """Return the README.md of the model folder `name`, whose table of positions has so many rows.
+    """Return the README.md of the model folder `name`, whose table of positions has so many rows; None: it has none.
 
     models: the names of its SentencePiece models, one, or those of source and target.
     """
     tokenizer = ONE_MODEL if len(models) == 1 else PAIR
+    most = math.inf if positions is None else positions
     search = {
         "beam_size": options.beam_size,
         "num_hypotheses": options.beam_size,
         "return_scores": True,
         "length_penalty": 0,
         "min_decoding_length": 0,
-        "max_decoding_length": min(max_source_tokens + options.extra_length, positions),
-        "max_input_length": min(max_source_tokens, positions),
+        "max_decoding_length": min(max_source_tokens + options.extra_length, most),
+        "max_input_length": min(max_source_tokens, most),
     }
     by_tokens = options.length_normalization == TOKENS
     return README.format(
@@ -100,5 +110,5 @@ def readme(
         penalty="length^alpha" if by_tokens else "((5 + length) / 6)^alpha",
         beam_size=options.beam_size,
         extra_length=options.extra_length,
-        positions=positions,
+        limit=NO_TABLE if positions is None else TABLE.format(positions=positions),
     )

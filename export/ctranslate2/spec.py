@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from ctranslate2.specs import attention_spec, common_spec, transformer_spec
 
-from keras_transformer.config import GATED_ACTIVATIONS, TransformerConfig
+from keras_transformer.config import ADDED_POSITIONS, GATED_ACTIVATIONS, TransformerConfig
 from keras_transformer.ground.tokens import BOS, EOS, UNK
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.blocks import AttentionBlock
@@ -38,7 +38,9 @@ HAS = SIZES | {
     "norm_kind": ("layer", "rms"),
     "scale_scores": (True, False),
     "embedding_norm": (False, True),
-    "positions": ("sinusoidal", "learned"),
+    "positions": ("sinusoidal", "learned", "rotary", "relative"),  # ALiBi in a decoder alone
+    "relative_buckets": None,
+    "relative_distance": None,
     "sinusoids": ("paper", "tensor2tensor"),
     "first_position": None,  # a table of positions has any
 }
@@ -83,7 +85,10 @@ def empty_spec(config: TransformerConfig) -> transformer_spec.TransformerSpec:
         "rms_norm": config.norm_kind == "rms",
         "layernorm_embedding": config.embedding_norm,
         "ffn_glu": config.activation in GATED_ACTIVATIONS,
+        "relative_attention_bias": config.positions == "relative",
     }
+    if config.positions == "rotary":
+        shape |= {"rotary_dim": config.d_k, "rotary_interleave": False}
     return transformer_spec.TransformerSpec(
         transformer_spec.TransformerEncoderSpec(config.encoder_layers, **shape),
         transformer_spec.TransformerDecoderSpec(config.decoder_layers, **shape),
@@ -91,7 +96,7 @@ def empty_spec(config: TransformerConfig) -> transformer_spec.TransformerSpec:
 
 
 def fill_embeddings(spec: transformer_spec.TransformerSpec, transformer: Transformer) -> None:
-    """Fill in the embeddings, their norms, the matrix of the logits, and the table of positions of both sides."""
+    """Fill in the embeddings, their norms, the matrix of the logits, and the tables of positions of both sides."""
     config = transformer.transformer_config
     names = ["embedding"] * 3 if config.shared_embeddings else ["source_embedding", "target_embedding", "logits"]
     matrices = [array(transformer.get_layer(name).matrix) for name in names]
@@ -102,7 +107,11 @@ def fill_embeddings(spec: transformer_spec.TransformerSpec, transformer: Transfo
         if config.embedding_norm:
             fill_norm(stack.layernorm_embedding, transformer.get_layer(f"{side}_embedding_norm"))
         positions = transformer.get_layer(f"{side}_positions")
-        stack.position_encodings.encodings = array(positions.encodings(SINUSOIDS, config.d_model))
+        if config.positions in ADDED_POSITIONS:
+            stack.position_encodings.encodings = array(positions.encodings(SINUSOIDS, config.d_model))
+        for layer in stack.layer if config.positions == "relative" else ():
+            layer.self_attention.relative_attention_bias = array(positions.table)
+            layer.self_attention.relative_attention_max_distance = np.int32(config.relative_distance)
 
 
 def fill_block(

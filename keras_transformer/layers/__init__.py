@@ -12,12 +12,14 @@ from keras_transformer.layers.embedding import (
 )
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.normalization import PostNormResidual, PreNormResidual
+from keras_transformer.layers.positions import AlibiPositions, RelativePositions, RotaryPositions
 from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
 from keras_transformer.layers.ssru import SSRU, SSRUDecoderBlock
 from keras_transformer.layers.sublayer_block import SublayerBlock
 
 __all__ = [
     "SSRU",
+    "AlibiPositions",
     "DecoderBlock",
     "Dropout",
     "EncoderBlock",
@@ -26,7 +28,9 @@ __all__ = [
     "MultiHeadAttention",
     "PostNormResidual",
     "PreNormResidual",
+    "RelativePositions",
     "RestrictedSelfAttention",
+    "RotaryPositions",
     "SSRUDecoderBlock",
     "SegmentConvolution",
     "SinusoidalPositions",

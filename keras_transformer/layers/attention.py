@@ -14,16 +14,17 @@ MASKED_SCORE = -1e30  # finite, so that max() and exp() of a fully masked row st
 LARGEST_FLOAT16 = 65504.0
 
 
-def scaled_dot_product_attention(query, key, value, mask=None, factor: float | None = None):
+def scaled_dot_product_attention(query, key, value, mask=None, factor: float | None = None, bias=None):
     """Average `value` by how well each `key` answers each `query` (Vaswani et al. 2017, eq. 1).
 
-        weights = softmax(query @ key^T * factor)        output = weights @ value
+        weights = softmax(query @ key^T * factor + bias)        output = weights @ value
 
-    `factor` None is that of the paper, 1 / sqrt(d_k).
+    `factor` None is that of the paper, 1 / sqrt(d_k), and `bias` None is 0.
 
     Shapes, with B batch, H heads, Q queries, K keys:
         query (B, H, Q, d_k)   key (B, H, K, d_k)   value (B, H, K, d_v)
         mask  bool, broadcast to (B, H, Q, K); True means "may attend"
+        bias  of positions, broadcast to (B, H, Q, K)
 
     Returns output (B, H, Q, d_v) and weights (B, H, Q, K), whose rows sum to 1. A query that may attend to nothing
     has weights and output 0. Integers are converted to `keras.config.floatx()`.
@@ -32,8 +33,21 @@ def scaled_dot_product_attention(query, key, value, mask=None, factor: float | N
     factor = ops.shape(query)[-1] ** -0.5 if factor is None else factor
     query = query * ops.cast(factor, query.dtype)
     scores = ops.matmul(query, ops.swapaxes(key, -1, -2))  # (B, H, Q, K)
+    if bias is not None:
+        scores = at_least_float32(scores)
+        scores = scores + ops.cast(bias, scores.dtype)
     weights = ops.cast(masked_softmax(scores, mask), value.dtype)
     return ops.matmul(weights, value), weights
+
+
+def rotated(heads, rotation):
+    """Turn each pair of channels i and i + d_k / 2 of queries or keys by an angle (Su et al. 2021, eq. 34).
+
+    Shapes: heads (B, H, L, d_k); rotation (B, L, d_k), all cosines before all sines; each axis but the last may be 1.
+    """
+    cosines, sines = ops.split(ops.cast(ops.expand_dims(rotation, 1), heads.dtype), 2, axis=-1)
+    first, second = ops.split(heads, 2, axis=-1)
+    return ops.concatenate([first * cosines - second * sines, second * cosines + first * sines], axis=-1)
 
 
 def as_floats(values):
@@ -150,7 +164,8 @@ class MultiHeadAttention(AttentionHeads):
     query, or (B, h, Q, K) if the heads differ; memory_mask bool (B, K). Each axis but the last may be 1. A mask of two
     axes is never (Q, K), as it is in Keras' own layer. Both masks must allow a key. Without `memory_mask`, a mask that
     Keras carries with `memory`, as after `keras.layers.Embedding(mask_zero=True)`, takes its place. A mask that Keras
-    carries with `query` stays with the output.
+    carries with `query` stays with the output. In self-attention, layers/positions.py gives `bias`, added to scores, or
+    `rotation`, of queries and keys.
     Returns output (B, Q, d_model) and attention weights (B, h, Q, K). Raises ValueError for a number or width below 1,
     and for a mask of another shape.
     """
@@ -164,14 +179,16 @@ class MultiHeadAttention(AttentionHeads):
     ):
         self.build_projections(query_shape, memory_shape or query_shape)
 
-    def call(self, query, memory, mask=None, memory_mask=None):
+    def call(self, query, memory, mask=None, memory_mask=None, bias=None, rotation=None):
         keys = self.split_heads(self.key_projection(memory))  # (B, K, width) -> (B, h, K, d_k)
         values = self.split_heads(self.value_projection(memory))
         query = self.split_heads(self.query_projection(query))  # (B, Q, d_model) -> (B, h, Q, d_k)
+        if rotation is not None:
+            query, keys = rotated(query, rotation), rotated(keys, rotation)
         shape = (query.shape[0], self.num_heads, query.shape[2], keys.shape[2])
         mask = both_masks(*(for_every_head(each, shape) for each in (mask, memory_mask)))
-        heads, weights = scaled_dot_product_attention(query, keys, values, mask, self.score_factor)
-        if has_fused_kernel(query, keys, values):
+        heads, weights = scaled_dot_product_attention(query, keys, values, mask, self.score_factor, bias)
+        if bias is None and has_fused_kernel(query, keys, values):
             # the compiler drops the heads above, which nothing uses
             heads = fused_attention(query, keys, values, mask, self.score_factor)
         return self.output_projection(self.concatenate_heads(heads)), weights

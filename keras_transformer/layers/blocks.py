@@ -124,7 +124,7 @@ class EncoderBlock(AttentionBlock):
 
     Shapes: states (B, L, d_model); mask bool (B, L, L), (1, L, L), (B, L) or (B, h, L, L), True means "may attend".
     A mask that Keras carries with `states`, as after `keras.layers.Embedding(mask_zero=True)`, hides padding as well,
-    and stays with the states.
+    and stays with the states. `bias` and `rotation` are those of self-attention, see MultiHeadAttention.
     Returns states (B, L, d_model) and attention weights (B, h, L, L). Raises ValueError for what its parts refuse: a
     norm of another name, a width below 1, a dropout outside of [0, 1).
     """
@@ -135,9 +135,9 @@ class EncoderBlock(AttentionBlock):
         self.self_attention_residual.build(states_shape)
         self.feed_forward_residual.build(states_shape)
 
-    def call(self, states, mask=None):
+    def call(self, states, mask=None, bias=None, rotation=None):
         query = self.self_attention_residual.sublayer_input(states)
-        output, weights = self.self_attention(query, query, mask)
+        output, weights = self.self_attention(query, query, mask, bias=bias, rotation=rotation)
         states = self.self_attention_residual.add_and_norm(states, output)
         return self.feed(states), weights
 
@@ -174,7 +174,7 @@ class DecoderBlock(MemoryBlock):
     bool (B, T, S) or (B, S); both may be of each head, as in MultiHeadAttention. Without `self_mask`, a position
     attends to itself and to those before it. A `self_mask` of (B, T) is True at real positions; a position then attends
     only to those of them. Masks that Keras carries with `states` and `memory` hide padding as well; that of `states`
-    stays with the states.
+    stays with the states. `bias` and `rotation` are those of self-attention, see MultiHeadAttention.
     Returns states (B, T, d_model), self-attention weights (B, h, T, T) and encoder-decoder weights (B, h, T, S).
     """
 
@@ -191,7 +191,7 @@ class DecoderBlock(MemoryBlock):
         self.self_attention_residual.build(states_shape)
         self.build_rest(states_shape, memory_shape or states_shape)
 
-    def call(self, states, memory, self_mask=None, memory_mask=None):
+    def call(self, states, memory, self_mask=None, memory_mask=None, bias=None, rotation=None):
         if self_mask is None:
             self_mask = causal_mask(ops.shape(states)[1])
         elif len(self_mask.shape) == 2:
@@ -199,7 +199,7 @@ class DecoderBlock(MemoryBlock):
             self_mask = for_every_head(self_mask, (batch, 1, length, length))
             self_mask = ops.logical_and(self_mask, ops.expand_dims(causal_mask(ops.shape(states)[1]), 1))
         query = self.self_attention_residual.sublayer_input(states)
-        output, self_weights = self.self_attention(query, query, self_mask)
+        output, self_weights = self.self_attention(query, query, self_mask, bias=bias, rotation=rotation)
         states = self.self_attention_residual.add_and_norm(states, output)
         states, memory_weights = self.read_memory(states, memory, memory_mask)
         return self.feed(states), self_weights, memory_weights

@@ -252,10 +252,3 @@ class LearnedPositions(keras.layers.Layer):
 
     def get_config(self) -> dict:
         return {**super().get_config(), "max_positions": self.max_positions}
-
-
-# By `config.POSITIONS`: the layer, and the fields of the configuration that it is made with.
-POSITIONS = {
-    "sinusoidal": (SinusoidalPositions, ("sinusoids", "first_position")),
-    "learned": (LearnedPositions, ("max_positions",)),
-}

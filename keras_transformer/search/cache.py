@@ -14,6 +14,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.layers.attention import MASKED_SCORE, at_least_float32
 from keras_transformer.layers.blocks import DecoderBlock
 from keras_transformer.layers.gather import rows_at
+from keras_transformer.layers.positions import POSITIONS, AttentionPositions
 from keras_transformer.layers.ssru import SSRUDecoderBlock
 from keras_transformer.search.incremental_blocks import (
     Cache,
@@ -38,6 +39,7 @@ class Entries(NamedTuple):
     caches: PerSentence  # of a Cache per block
     bias: Any  # float32 (B, K, E): 0 if the entry belongs to the past of the hypothesis, MASKED_SCORE if not
     own: PerSentence  # of float32 (B, K, K): the bias of the entries of one position, of which each has its own
+    places: Any = ()  # PerSentence of int32 (B, E): the position of each entry, if scores depend on it
 
     @classmethod
     def before_all(cls, config: TransformerConfig, sentences: Any, hypotheses: int, dtype: Any) -> "Entries":
@@ -49,7 +51,9 @@ class Entries(NamedTuple):
         caches = tuple(Cache(no_entries(config.d_k), no_entries(config.d_v)) for _ in range(config.decoder_layers))
         own = bias_of_mask(ops.expand_dims(ops.eye(hypotheses, dtype="bool"), 0))[:, 0]
         own = ops.broadcast_to(own, (sentences, hypotheses, hypotheses))
-        return cls(PerSentence(caches), ops.zeros((sentences, hypotheses, 0), "float32"), PerSentence(own))
+        has_places = POSITIONS[config.positions].argument == "bias"
+        places = PerSentence(ops.zeros((sentences, 0), "int32")) if has_places else ()
+        return cls(PerSentence(caches), ops.zeros((sentences, hypotheses, 0), "float32"), PerSentence(own), places)
 
     @staticmethod
     def projection_of(block: DecoderBlock) -> JoinedProjection:
@@ -60,8 +64,10 @@ class Entries(NamedTuple):
         """Return what each block reads."""
         return self.caches.shared
 
-    def reader(self, position, has_room: bool) -> tuple["Entries", Callable]:
+    def reader(self, position, has_room: bool, positions: keras.layers.Layer) -> tuple["Entries", Callable]:
         """Return this past with one more entry per hypothesis, and the function that computes a block's first sublayer.
+
+        positions: the layer that knows them.
 
         The function takes a block, its `projection_of`, states (B * K, d_model) and one of `of_blocks`, and returns new
         states and the cache with E' entries. With `has_room`, the entries of `position` int () take their room.
@@ -72,8 +78,22 @@ class Entries(NamedTuple):
         else:
             bias = append(self.bias, own)
         write = functools.partial(write_at, position) if has_room else append
-        of_all_heads = ops.expand_dims(bias, 1)  # (B, 1, K, E')
-        return self._replace(bias=bias), functools.partial(step_of_self_attention, write=write, bias=of_all_heads)
+        of_heads, rotation = ops.expand_dims(bias, 1), None  # (B, 1, K, E')
+        past = self._replace(bias=bias)
+        if isinstance(self.places, PerSentence):
+            past = past._replace(places=self.places_with(position, has_room))
+            of_heads = of_heads + positions.at_step(position, past.places.shared)
+        elif isinstance(positions, AttentionPositions):
+            rotation = positions.at_step(position, None)
+        return past, functools.partial(step_of_self_attention, write=write, bias=of_heads, rotation=rotation)
+
+    def places_with(self, position, has_room: bool) -> PerSentence:
+        """Return the positions of all entries, those of `position` included."""
+        places, (sentences, hypotheses) = self.places.shared, ops.shape(self.bias)[:2]
+        new = ops.broadcast_to(ops.cast(position, "int32"), (sentences, hypotheses))
+        if has_room:
+            return PerSentence(ops.slice_update(places, (0, position * hypotheses), new))
+        return PerSentence(ops.concatenate([places, new], axis=1))
 
     def with_blocks(self, caches: Sequence[Cache]) -> "Entries":
         """Return the same past with what the blocks have made of it."""
@@ -99,7 +119,8 @@ class Entries(NamedTuple):
             return rows_at(ops.reshape(array, (-1, array.shape[3])), head_places)
 
         caches = keras.tree.map_structure(needed_of, self.caches)
-        return Entries(caches, ops.swapaxes(bias, 1, 2), gather_sentences(self.own, rows))
+        of_entries = self.places and PerSentence(rows_at(ops.reshape(self.places.shared, (-1,)), places))
+        return Entries(caches, ops.swapaxes(bias, 1, 2), gather_sentences(self.own, rows), of_entries)
 
     def longer(self, positions: int) -> "Entries":
         """Return the past with room for the entries of `positions` more positions, which belong to no past yet."""
@@ -110,7 +131,8 @@ class Entries(NamedTuple):
             return ops.pad(array, ((0, 0), (0, 0), (0, entries), (0, 0)))
 
         bias = ops.pad(self.bias, ((0, 0), (0, 0), (0, entries)), constant_values=MASKED_SCORE)
-        return self._replace(caches=keras.tree.map_structure(with_room, self.caches), bias=bias)
+        of_entries = self.places and PerSentence(ops.pad(self.places.shared, ((0, 0), (0, entries))))
+        return self._replace(caches=keras.tree.map_structure(with_room, self.caches), bias=bias, places=of_entries)
 
 
 def append(entries, new):
@@ -152,7 +174,7 @@ class Averages(NamedTuple):
         """Return the averages of each block, (B * K, d_model)."""
         return ops.unstack(ops.reshape(self.averages, (-1, *self.averages.shape[2:])), axis=1)
 
-    def reader(self, position, has_room: bool) -> tuple["Averages", Callable]:
+    def reader(self, position, has_room: bool, positions: keras.layers.Layer) -> tuple["Averages", Callable]:
         """See Entries. Averages need no room."""
         return self, step_of_ssru
 

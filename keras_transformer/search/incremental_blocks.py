@@ -11,7 +11,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.layers.attention import MASKED_SCORE, MultiHeadAttention, at_least_float32
+from keras_transformer.layers.attention import MASKED_SCORE, MultiHeadAttention, at_least_float32, rotated
 from keras_transformer.layers.blocks import DecoderBlock, MemoryBlock
 from keras_transformer.layers.gather import rows_at
 from keras_transformer.layers.ssru import SSRU, SSRUDecoderBlock
@@ -75,12 +75,13 @@ def project_memory(attention: MultiHeadAttention, memory) -> Cache:
 
 
 def step_of_self_attention(
-    block: DecoderBlock, projection: JoinedProjection, states, cache: Cache, write: Callable, bias
+    block: DecoderBlock, projection: JoinedProjection, states, cache: Cache, write: Callable, bias, rotation=None
 ) -> tuple:
     """Compute the self-attention of a block at one position of K hypotheses of each of B sentences, with its residual.
 
     Shapes: states (B * K, d_model); `write(array, new)` adds (B, h, K, width) to the keys or the values of the cache;
-    bias (B, 1, K, E') of `bias_of_mask`: which entries a hypothesis attends to, its own new one included.
+    bias (B, 1 or h, K, E') of `bias_of_mask`: which entries a hypothesis attends to, its own new one included, and the
+    bias of positions; rotation (1, 1, d_k) of queries and keys, which are rotated before they become entries, or None.
     Returns states (B * K, d_model) and the cache with E' entries.
     """
     attention = block.self_attention
@@ -89,6 +90,8 @@ def step_of_self_attention(
         projected = projected + projection.bias
     hypotheses = bias.shape[2]
     query, keys, values = split_projected(attention, projected, hypotheses)
+    if rotation is not None:
+        query, keys = rotated(query, rotation), rotated(keys, rotation)
     cache = Cache(write(cache.keys, keys), write(cache.values, values))
     heads, _ = biased_attention(query, *cache, bias)
     output = attention.output_projection(concatenate_hypotheses(heads, hypotheses))

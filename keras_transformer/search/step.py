@@ -10,6 +10,7 @@ from keras_transformer.ground.tokens import PAD
 from keras_transformer.layers.blocks import MemoryBlock
 from keras_transformer.layers.embedding import OutputWeights, logits_by
 from keras_transformer.layers.normalization import NORMS
+from keras_transformer.layers.positions import POSITIONS
 from keras_transformer.masks import segment_mask
 from keras_transformer.model import Transformer, encoder, target_layers
 from keras_transformer.search.cache import PASTS, Averages, Entries
@@ -112,10 +113,12 @@ class IncrementalDecoder:
         Shapes: logits float32 (B * K, C), of all tokens or of those of `weights`; hypothesis k of sentence b is row
         b * K + k.
         """
-        states = self.positions(self.embedding(ops.reshape(tokens, (-1,))), ops.reshape(position, (1,)))
+        states = self.embedding(ops.reshape(tokens, (-1,)))
+        if POSITIONS[self.config.positions].argument is None:
+            states = self.positions(states, ops.reshape(position, (1,)))
         if self.embedding_norm is not None:
             states = self.embedding_norm(states)
-        past, attend = state.past.reader(position, has_room)
+        past, attend = state.past.reader(position, has_room, self.positions)
         of_blocks = []
         memories, bias = state.memory.shared
         for block, projection, of_block, memory in zip(

@@ -42,6 +42,26 @@ TOGETHER = {  # test_every_field.py has each alone
         "key_dim": 10,
         "value_dim": 4,
     },
+    "rotary positions, narrow keys, RMSNorm, a gated network": {
+        "positions": "rotary",
+        "key_dim": 4,
+        "value_dim": 10,
+        "norm": "pre",
+        "norm_kind": "rms",
+        "activation": "swiglu",
+        "embedding_norm": True,
+    },
+    "relative positions, undivided scores, two blocks": {
+        "positions": "relative",
+        "relative_buckets": 8,
+        "relative_distance": 6,
+        "scale_scores": False,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "norm": "pre",
+        "norm_kind": "rms",
+        "activation": "geglu_tanh",
+    },
 }
 VARIANTS = {
     "separate logits with a bias": {"logits_bias": True, "shared_embeddings": False},
@@ -86,6 +106,7 @@ def test_every_kind_of_transformer_gives_each_token_the_same_probability(variant
     ("field", "value", "has"),
     [
         ("activation", "selu", "relu, gelu, silu, swish, tanh, sigmoid, geglu, geglu_tanh, swiglu"),
+        ("positions", "alibi", "sinusoidal, learned, rotary, relative alone"),
         ("encoder_layer", "convolutional", "self_attention alone"),
         ("decoder_layer", "ssru", "self_attention alone"),
     ],

@@ -68,7 +68,10 @@ WHOLE = "a whole number of at least 1"
         ("label_smoothing", math.nan, r"in \[0, 1\)"),
         ("norm", "batch", "one of post, pre"),
         ("norm_kind", "batch", "one of layer, rms"),
-        ("positions", "none", "one of sinusoidal, learned"),
+        ("positions", "none", "one of sinusoidal, learned, rotary, relative, alibi"),
+        ("relative_buckets", 2, "a whole number of at least 4"),
+        ("relative_buckets", 33, "even"),
+        ("relative_distance", 16, "a whole number of at least 17"),
         ("norm_epsilon", 0.0, "above 0"),
         ("norm_epsilon", math.inf, "above 0"),
         ("norm_epsilon", None, "above 0"),
@@ -101,6 +104,21 @@ def test_an_odd_d_model_is_refused_with_sinusoids_and_allowed_with_learned_posit
     with pytest.raises(ConfigError, match="model.d_model is 15; it must be even"):
         TransformerConfig(d_model=15, num_heads=3)
     assert TransformerConfig(d_model=15, num_heads=3, positions="learned").d_k == 5
+
+
+@pytest.mark.parametrize("positions", ["rotary", "relative", "alibi"])
+@pytest.mark.parametrize("other", [dict(encoder_layer="restricted"), dict(decoder_layer="ssru")])
+def test_positions_that_act_in_self_attention_need_it_on_both_sides(positions, other):
+    [(key, value)] = other.items()
+    expected = f'model.positions is "{positions}", which acts in self-attention, and model.{key} is "{value}": give'
+    with pytest.raises(ConfigError, match=expected):
+        TransformerConfig(positions=positions, **other)
+
+
+def test_rotary_positions_need_even_heads_and_no_even_d_model():
+    with pytest.raises(ConfigError, match='"rotary", which turns pairs of channels, and a head has 5: give an even'):
+        TransformerConfig(d_model=15, num_heads=3, positions="rotary")
+    assert TransformerConfig(d_model=15, num_heads=3, positions="rotary", key_dim=4).d_k == 4
 
 
 def test_a_config_cannot_be_changed_in_place():
@@ -162,11 +180,13 @@ OTHER_VALUES = dict(
     decoder_start="eos",
 )
 RESTRICTED = dict(encoder_layer="restricted", neighbourhood=9, sinusoids="tensor2tensor", first_position=2)
+RELATIVE = dict(positions="relative", relative_buckets=8, relative_distance=20)
+EVERY_KEY = OTHER_VALUES | RESTRICTED | RELATIVE
 
 
 def test_every_key_of_the_section_model_arrives_in_the_transformer_config():
-    assert OTHER_VALUES.keys() | RESTRICTED.keys() == set(TransformerConfig.fields()) - set(SET_ELSEWHERE)
-    for values in (OTHER_VALUES, RESTRICTED):
+    assert EVERY_KEY.keys() == set(TransformerConfig.fields()) - set(SET_ELSEWHERE)
+    for values in (OTHER_VALUES, RESTRICTED, RELATIVE):
         resolved = ModelConfig(**values).resolve(vocab_size=77, dropout=0.0, label_smoothing=0.3)
         expected = values | dict(vocab_size=77, dropout=0.0, label_smoothing=0.3)
         assert dataclasses.asdict(resolved).items() >= expected.items()
@@ -190,6 +210,9 @@ def test_a_field_that_means_nothing_is_skipped_in_an_older_file():
         (dict(max_positions=9), 'unless model.positions is "learned"'),
         (dict(sinusoids="tensor2tensor", positions="learned"), 'unless model.positions is "sinusoidal"'),
         (dict(first_position=2, positions="learned"), 'unless model.positions is "sinusoidal"'),
+        (dict(max_positions=9, positions="rotary"), 'unless model.positions is "learned"'),
+        (dict(relative_buckets=8, positions="alibi"), 'unless model.positions is "relative"'),
+        (dict(relative_distance=99), 'unless model.positions is "relative"'),
     ],
 )
 def test_a_field_that_would_mean_nothing_is_refused(values, other):
@@ -202,9 +225,9 @@ def test_keys_that_are_not_given_are_those_of_the_preset():
     assert ModelConfig(preset="big").resolve(vocab_size=77) == big.replace(vocab_size=77)
 
 
-@pytest.mark.parametrize("name", OTHER_VALUES | RESTRICTED)
+@pytest.mark.parametrize("name", EVERY_KEY)
 def test_a_key_of_the_section_model_has_the_type_of_its_field(name):
-    wrong = 3 if isinstance((OTHER_VALUES | RESTRICTED)[name], str) else "three"
+    wrong = 3 if isinstance(EVERY_KEY[name], str) else "three"
     with pytest.raises(pydantic.ValidationError, match=name):
         ModelConfig(**{name: wrong})
 

@@ -19,6 +19,9 @@ CONFIGS = {  # with several fields changed; tests/export/test_every_field.py wal
     "biased_gelu": LIVELY.replace(attention_bias=True, activation="gelu", norm="pre"),
     "biased_logits": LIVELY.replace(logits_bias=True, sinusoids="tensor2tensor", shared_embeddings=True),
     "later_positions": LIVELY.replace(first_position=2, norm="pre", decoder_start="eos"),
+    "rotary": LIVELY.replace(positions="rotary", norm="pre", norm_kind="rms", activation="swiglu"),
+    "relative": LIVELY.replace(positions="relative", relative_buckets=4, relative_distance=3, scale_scores=False),
+    "alibi": LIVELY.replace(positions="alibi", num_heads=4),
     "ssru": LIVELY.replace(decoder_layer="ssru"),
     "pre_norm_ssru": LIVELY.replace(decoder_layer="ssru", decoder_layers=3, norm="pre", positions="learned"),
 }
@@ -153,8 +156,9 @@ def after_two_steps(name="post_norm"):
     return decoder, weights, state
 
 
-def test_entries_of_no_past_leave_and_the_logits_stay():
-    decoder, weights, state = after_two_steps()
+@pytest.mark.parametrize("name", ["post_norm", "rotary", "relative"])
+def test_entries_of_no_past_leave_and_the_logits_stay(name):
+    decoder, weights, state = after_two_steps(name)
     rows = np.array([2, 0], "int32")
     fewer = gather_sentences(state, rows)
     assert {leaf.shape[2] for cache in fewer.past.caches.shared for leaf in cache} == {2}  # of 2 x 3

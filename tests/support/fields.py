@@ -35,6 +35,8 @@ VALUES = {
     "max_positions": (40,),
     "sinusoids": SINUSOIDS,
     "first_position": (2,),
+    "relative_buckets": (8,),
+    "relative_distance": (20,),
     "encoder_layer": ENCODER_LAYERS,
     "kernel_size": (5,),
     "dilated": (False, True),

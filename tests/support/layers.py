@@ -29,6 +29,13 @@ EXAMPLES = {
     ),
     "sinusoids": (layers.SinusoidalPositions, dict(sinusoids="tensor2tensor", first_position=2), (STATES, IDS)),
     "learned positions": (layers.LearnedPositions, dict(max_positions=5), (STATES, IDS)),
+    "rotary positions": (layers.RotaryPositions, dict(d_k=6), (SEGMENTS,)),
+    "relative positions": (
+        layers.RelativePositions,
+        dict(num_heads=2, relative_buckets=8, relative_distance=6, bidirectional=False),
+        (SEGMENTS,),
+    ),
+    "ALiBi": (layers.AlibiPositions, dict(num_heads=2), (SEGMENTS,)),
     "feed-forward": (layers.FeedForward, dict(d_ff=12, activation="gelu"), (STATES,)),
     "dropout": (layers.Dropout, dict(rate=0.3, seed=5), (STATES,)),
     "encoder block": (

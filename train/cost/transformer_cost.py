@@ -69,6 +69,7 @@ def parameter_count(config: TransformerConfig) -> int:
     tables = config.vocab_size * d_model * (1 if config.shared_embeddings else 3)
     tables += config.vocab_size if config.logits_bias else 0
     tables += 2 * config.max_positions * d_model if config.positions == "learned" else 0
+    tables += 2 * config.relative_buckets * heads if config.positions == "relative" else 0
     return blocks + tables + 2 * norm * (NORMS[config.norm].leaves_sum + config.embedding_norm)
 
 
