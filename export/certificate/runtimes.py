@@ -72,16 +72,19 @@ class CRuntime:
     ) -> dict:
         """Return the answers of c_runtime.py to requests, which have a tensor per input of the signature, by name.
 
-        A missing input has its default.
+        A missing input has its default, which is fed as TensorFlow Serving feeds it: a session keeps a graph of its own
+        for each set of inputs.
         """
         signature = meta_graph(self.version).signature_def[signature_name]
+        defaults = {name: tensor_of(value) for name, value in signature.defaults.items()}
         question = {
             "library": str(self._library),
             "operations": self._operations,
             "folder": str(self.version),
             "outputs": [signature.outputs[name].name for name in outputs],
             "requests": [
-                {signature.inputs[name].name: tensor for name, tensor in request.items()} for request in requests
+                {signature.inputs[name].name: tensor for name, tensor in {**defaults, **request}.items()}
+                for request in requests
             ],
         }
         command = [sys.executable, c_runtime.__file__]
@@ -96,6 +99,20 @@ class CRuntime:
 def strings(values: list[str]) -> dict:
     """Return a tensor of rank 1 as export/certificate/c_runtime.py reads it."""
     return {"type": "string", "shape": [len(values)], "values": values}
+
+
+def tensor_of(value) -> dict:
+    """Return a TensorProto as export/certificate/c_runtime.py reads it."""
+    from tensorflow import make_ndarray
+
+    array = make_ndarray(value)
+    values = [decoded(each) for each in array.ravel().tolist()]
+    return {"type": "string" if array.dtype == object else array.dtype.name, "shape": [*array.shape], "values": values}
+
+
+def decoded(value: object) -> object:
+    """Return bytes as a string, in which lone surrogates stand for what is not UTF-8; and any other value as it is."""
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
 
 def package(name: str) -> pathlib.Path:

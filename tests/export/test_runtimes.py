@@ -1,9 +1,12 @@
 """The runtimes in which an export is compared: who asks whom, and what a failure says."""
 
+import os
+
 import pytest
+import tensorflow as tf
 
 from export.certificate.c_runtime import Runtime
-from export.certificate.runtimes import CRuntime, c_library, local_clients, package, strings
+from export.certificate.runtimes import CRuntime, c_library, local_clients, package, strings, tensor_of
 from export.client.transports import GrpcTransport, RestTransport
 from export.graph.operations import meta_graph
 from export.versions import ExportError
@@ -40,6 +43,16 @@ def test_a_tensorflow_without_the_c_api_and_a_package_that_is_none_are_named(pac
     for name in ("no_such_package", "this"):  # a module is no package
         with pytest.raises(ModuleNotFoundError, match=f"no package {name}"):
             package(name)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [([b"\xff", b"a"], "string"), ([2], "int32"), ([0.5], "float32"), ([True], "bool"), ([], "int64")],
+)
+def test_a_default_of_a_signature_is_fed_as_the_tensor_that_it_is(values, kind):
+    tensor = tensor_of(tf.make_tensor_proto(values, kind))
+    assert tensor["type"] == kind and tensor["shape"] == [len(values)]
+    assert [os.fsencode(value) if kind == "string" else value for value in tensor["values"]] == values
 
 
 @pytest.mark.skipif(c_library(package("tensorflow")) is None, reason="this TensorFlow has no C API")
