@@ -16,6 +16,7 @@ from keras_transformer.model import Transformer
 from keras_transformer.runs.kinds import CONFIGS
 from tests.support.models import SMALL, assert_close
 from train.config.model import SET_ELSEWHERE, ModelConfig
+from train.cost.cost import parameter_count
 
 
 def differences(config, other):
@@ -317,6 +318,12 @@ def test_an_unknown_preset_is_refused_with_the_names_of_all():
 
 def test_big_differs_from_base_by_the_values_its_row_prints():
     assert differences(big, base) == {"d_model": 1024, "d_ff": 4096, "num_heads": 16, "dropout": 0.3}
+
+
+def test_modern_differs_from_base_by_its_name_and_has_no_more_weights():
+    expected = dict(norm="pre", norm_kind="rms", activation="swiglu", positions="rotary", d_ff=1344)
+    assert differences(preset("modern"), base) == expected
+    assert 0.98 < parameter_count(preset("modern")) / parameter_count(base) < 1
 
 
 ROWS = {

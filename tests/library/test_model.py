@@ -19,17 +19,18 @@ SOURCE_LENGTH, TARGET_LENGTH = 10, 13
 
 @pytest.fixture(scope="module", params=["post", "pre"])
 def model(request):
-    """Both orders of LayerNorm; pre-norm with every other option away from its default too."""
+    """Both orders of norms; pre-norm with every other option away from its default too."""
     changes = dict(
+        norm_kind="rms",
         scale_scores=False,
         embedding_norm=True,
-        positions="learned",
+        positions="rotary",
         attention_bias=True,
         shared_embeddings=False,
-        key_dim=5,
+        key_dim=6,
         value_dim=3,
     )
-    config = SMALL if request.param == "post" else SMALL.replace(norm="pre", activation="gelu", **changes)
+    config = SMALL if request.param == "post" else SMALL.replace(norm="pre", activation="swiglu", **changes)
     return randomise(Transformer(config))
 
 
@@ -131,7 +132,7 @@ def test_compiled_with_xla_the_logits_are_the_same(model):
 
 def test_the_encoder_alone_gives_the_memory_that_the_decoder_reads(model):
     batch, config = padded(), model.transformer_config
-    _, read, _, _ = model.get_layer("decoder_block_1").input
+    _, read, *_ = model.get_layer("decoder_block_1").input
     inner = keras.Model(model.input, read)
     source = {name: batch[name] for name in ("source_ids", "source_segments")}
     memory = encoder(model)(source)

@@ -272,10 +272,14 @@ def test_the_logs_have_the_request_to_stop_of_this_worker():
 # several devices (test_exact.py has more): a process of its own, since devices are configured before it starts
 
 
+RELATIVE = TINY.replace(positions="relative", norm_kind="rms", activation="swiglu")
+
+
 def train_on_two_replicas(path):
     """Write to `path` what the tests below compare."""
     with choose_strategy().scope():
         half, dropping = training_model(precision="mixed_float16"), training_model(dropout=0.5)
+        relative = training_model(config=RELATIVE)
     found = {"half_logs": train(half, 0, 2), "same_rows": nll_of_same_rows(dropping)}
     found["losses_after"] = losses_after_an_update(dropping)
     half.optimizer.dynamic_scale.assign(2.0**40)
@@ -284,6 +288,7 @@ def train_on_two_replicas(path):
     found["updates"] = int(as_numpy(half.optimizer.iterations))
     found["overflow_changes"] = float(max(abs(a - b).max() for a, b in zip(weights_of(half), before, strict=True)))
     found["inspection"] = on_replicas(dropping)
+    found["relative_logs"] = train(relative, 0, 3)
     path.write_text(json.dumps(found, default=int))
 
 
@@ -319,6 +324,11 @@ def test_an_inspected_step_of_two_replicas_is_the_same_update_and_has_the_gradie
 
 def test_two_replicas_drop_different_elements_of_equal_rows(replicated):
     assert_masks_differ(*replicated["same_rows"])
+
+
+def test_two_replicas_learn_one_table_of_relative_positions(replicated):
+    expected = values_of(train(training_model(config=RELATIVE), 0, 3))
+    assert_close(values_of(replicated["relative_logs"]), expected, rtol=1e-4)
 
 
 def test_two_replicas_have_one_loss_after_an_update(replicated):
