@@ -33,9 +33,7 @@ from keras_transformer.search.search import search_with_phrases
 from keras_transformer.search.short_vocabulary import ShortlistTable
 
 from .merge import merged
-
-LARGEST = 127  # of a rounded number, on both sides of 0
-ROUNDED_AT_ONCE = 4096  # rows of embeddings
+from .stand_ins import StandIns, rounded_matrix
 
 LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256, 512)  # tokens of a source for which a search of fixed shapes is made
 LENGTHS_OF_ANY = (32, 128)  # the same if the output may be of any length, beside the longest source
@@ -103,14 +101,18 @@ def lite_model(
     when it comes. None keeps them as float32.
     """
     decoder = joint_decoder([model])
-    reading = contextlib.nullcontext() if quantization is None else read_as_integers(model)
-    with reading:
-        tables = [shortlist and shortlist._replace(most=most) for most in CHOSEN[quantization]]
-        outputs = functools.partial(search_outputs, decoder, how)
-        searches = ((room, functools.partial(outputs, tables[room.rows > 1])) for room in rooms)
-        return merged(
-            converted(room, search_function(each, room, how.has_openings), quantization) for room, each in searches
+    tables = [shortlist and shortlist._replace(most=most) for most in CHOSEN[quantization]]
+    outputs = functools.partial(search_outputs, decoder, how)
+    searches = ((room, functools.partial(outputs, tables[room.rows > 1])) for room in rooms)
+    if quantization is None:
+        return merged(converted(room, search_function(each, room, how.has_openings), None) for room, each in searches)
+    stand_ins = StandIns(model, decoder)
+    with read_as_integers(model, stand_ins.table):
+        files = (
+            converted(room, search_function(stand_ins.in_graph(each), room, how.has_openings), quantization)
+            for room, each in searches
         )
+        return merged(files, stand_ins.replace)
 
 
 def converted(room: Room, search: Any, quantization: str | None) -> bytes:
@@ -197,13 +199,17 @@ def search_outputs(
 
 
 @contextlib.contextmanager
-def read_as_integers(model: keras.Model) -> Iterator[None]:
-    """Let the embeddings of a model read rounded rows: q (V, d_model) int8 and s (V, 1), so that E is about s q."""
+def read_as_integers(model: keras.Model, table: Callable[[np.ndarray], Callable[[], Any]]) -> Iterator[None]:
+    """Let the embeddings of a model read rounded rows: q (V, d_model) int8 and s (V, 1), so that E is about s q.
+
+    table: called with q; what it returns is called in a graph that reads q.
+    """
     layers = [layer for layer in model.layers if isinstance(layer, TokenEmbedding)]
     for layer in layers:
         integers, scales = rounded(layer)
-        layer.__dict__["embed"] = functools.partial(rounded_rows, integers, scales * np.float32(layer.d_model**0.5))
-        layer.__dict__["output_weights"] = functools.partial(weights_of_rounded, layer, integers, scales)
+        read = table(integers)
+        layer.__dict__["embed"] = functools.partial(rounded_rows, read, scales * np.float32(layer.d_model**0.5))
+        layer.__dict__["output_weights"] = functools.partial(weights_of_rounded, layer, read, scales)
     try:
         yield
     finally:
@@ -214,27 +220,21 @@ def read_as_integers(model: keras.Model) -> Iterator[None]:
 def rounded(layer: TokenEmbedding) -> tuple[np.ndarray, np.ndarray]:
     """Return the embeddings as int8 (V, d_model), and float32 (V, 1), by which a row is to be multiplied.
 
-    It computes as the converter does, in float64 and with halves away from 0, so that the weights of logits, if they
-    are the same matrix, become the same integers, which a file holds once.
+    The weights of logits, if they are the same matrix, are the same integers, which a file holds once.
     """
-    matrix = ops.convert_to_numpy(layer.matrix).astype(np.float32, copy=False)
-    scales = np.maximum(np.abs(matrix).max(axis=1, keepdims=True), 1e-30).astype(np.float64) / LARGEST
-    integers = np.empty(matrix.shape, np.int8)
-    for start in range(0, len(matrix), ROUNDED_AT_ONCE):  # of 128,000 pieces float64 would take a gigabyte
-        rows = slice(start, start + ROUNDED_AT_ONCE)
-        quotients = matrix[rows] / scales[rows]
-        integers[rows] = np.trunc(quotients + np.copysign(0.5, quotients))
-    return integers, scales.astype(np.float32)
+    return rounded_matrix(ops.convert_to_numpy(layer.matrix).astype(np.float32, copy=False))
 
 
-def rounded_rows(integers: np.ndarray, scales: np.ndarray, ids) -> Any:
+def rounded_rows(table: Callable[[], Any], scales: np.ndarray, ids) -> Any:
     """Return the rows with these numbers as floats: ids (...) -> float32 (..., d_model)."""
-    return ops.cast(rows_at(integers, ids), "float32") * rows_at(scales, ids)
+    return ops.cast(rows_at(table(), ids), "float32") * rows_at(scales, ids)
 
 
-def weights_of_rounded(layer: TokenEmbedding, integers: np.ndarray, scales: np.ndarray, tokens=None) -> OutputWeights:
+def weights_of_rounded(
+    layer: TokenEmbedding, table: Callable[[], Any], scales: np.ndarray, tokens=None
+) -> OutputWeights:
     """Return what `TokenEmbedding.output_weights` returns; those of chosen tokens are made of rounded rows."""
     weights = TokenEmbedding.output_weights(layer, tokens)
     if tokens is None:
         return weights
-    return weights._replace(kernel=ops.swapaxes(rounded_rows(integers, scales, tokens), -1, -2))
+    return weights._replace(kernel=ops.swapaxes(rounded_rows(table, scales, tokens), -1, -2))

@@ -19,7 +19,7 @@ from ..versions import ExportError, refuse_existing, unfinished_version
 log = logging.getLogger("export")
 
 QUANTIZATIONS = (None, "int8")
-LARGEST = 1_800_000_000  # bytes of float32 weights: a graph of TensorFlow has 2 GiB, with all else that a search needs
+LARGEST = 1_800_000_000  # bytes of weights: a file and a graph of TensorFlow have 2 GiB, with all else in them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,7 @@ class LiteRT:
 
         require_litert()  # before a minute of conversion
         transformer, tokenizer = job.load_run()
-        refuse_too_large(4 * transformer.count_params())
+        refuse_too_large(transformer.count_params(), self.quantization)
         lines = job.lines()
         translator = Translator(
             transformer,
@@ -76,10 +76,13 @@ class LiteRT:
             return unfinished.rename(folder)
 
 
-def refuse_too_large(size: int) -> None:
-    """Raise ExportError for so many bytes of float32 weights, whose conversion would fail after minutes."""
-    if size > LARGEST:
-        raise ExportError(
-            f"The model has {size / 1e9:.2f} GB of weights in float32, and LiteRT's converter takes at most "
-            f"{LARGEST / 1e9:.2f}: export it as a SavedModel, without --format litert."
-        )
+def refuse_too_large(parameters: int, quantization: str | None, largest: int = LARGEST) -> None:
+    """Raise ExportError for so many parameters, whose conversion would fail after minutes."""
+    size = parameters * (1 if quantization else 4)
+    if size <= largest:
+        return
+    smaller = "" if quantization or parameters > largest else "give --quantization int8, or "
+    raise ExportError(
+        f"The model has {size / 1e9:.2f} GB of weights in {quantization or 'float32'}, and a LiteRT file has at most "
+        f"{largest / 1e9:.2f}: {smaller}export it as a SavedModel, without --format litert."
+    )

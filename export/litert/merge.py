@@ -4,6 +4,8 @@ The converter takes all signatures at once too, but then from a SavedModel that 
 TensorFlow writes no graph of more than 2 GiB.
 """
 
+import copy
+import functools
 import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -56,39 +58,48 @@ class Shared:
 class AlignedBuffer(schema.BufferT):
     """A buffer whose data begins at a multiple of ALIGNMENT, which flatbuffers' Python does not see to."""
 
-    @classmethod
-    def copy_of(cls, buffer: Any) -> "AlignedBuffer":
-        """Return a copy whose data does not keep the file alive that it was read from."""
-        return cls(data=None if digest(buffer) == NOTHING else np.array(buffer.data))
+    @functools.cached_property
+    def digest(self) -> bytes:
+        """What equal buffers have in common, NOTHING if there is no data."""
+        if self.data is None or not len(self.data):
+            return NOTHING
+        return hashlib.sha256(np.ascontiguousarray(self.data).data).digest()
+
+    def apart(self) -> "AlignedBuffer":
+        """Return the buffer with data that does not keep the file alive that it was read from."""
+        return self if self.data is None or self.data.base is None else AlignedBuffer(np.array(self.data))
 
     def Pack(self, builder: flatbuffers.Builder) -> int:  # noqa: N802  (the name in the schema)
-        content = None if self.data is None else self.data.tobytes()
-        if content:
+        content = self.data if self.data is not None and len(self.data) else None
+        if content is not None:
             builder.StartVector(1, len(content), ALIGNMENT)
             start = builder.Head() - len(content)
-            builder.Bytes[start : builder.Head()] = content
+            builder.Bytes[start : builder.Head()] = np.ascontiguousarray(content).data
             builder.head = start
             vector = builder.EndVector()
         schema.BufferStart(builder)
-        if content:
+        if content is not None:
             schema.BufferAddData(builder, vector)
         return schema.BufferEnd(builder)
 
 
-def merged(files: Iterable[bytes]) -> bytes:
-    """Return one file with the signatures of all `files`, in their order; what else they say is that of the first."""
+def merged(files: Iterable[bytes], change: Callable[[Any], None] | None = None) -> bytes:
+    """Return one file with the signatures of all `files`, in their order; what else they say is that of the first.
+
+    change: called with each file, as a ModelT, before anything else.
+    """
     buffers, operators = Numbers(), Numbers()
-    buffers.number(NOTHING, AlignedBuffer())  # the first one has no data
+    buffers.number(NOTHING, AlignedBuffer)  # the first one has no data
     model: Any = None
     subgraphs, signatures = [], []
     for file in files:
         part = schema.ModelT.InitFromPackedBuf(file, 0)
+        if change is not None:
+            change(part)
         make_zeros(part)
-        places = {
-            number: buffers.number(digest(part.buffers[number]), AlignedBuffer.copy_of(part.buffers[number]))
-            for number in buffers_in_use(part)
-        }
-        codes = [operators.number(astuple(code), code) for code in part.operatorCodes]
+        in_use = {number: aligned(part.buffers[number]) for number in buffers_in_use(part)}
+        places = {number: buffers.number(buffer.digest, buffer.apart) for number, buffer in in_use.items()}
+        codes = [operators.number(astuple(code), functools.partial(copy.copy, code)) for code in part.operatorCodes]
         renumber(part, places, codes, len(subgraphs))
         subgraphs += part.subgraphs
         signatures += part.signatureDefs
@@ -96,9 +107,10 @@ def merged(files: Iterable[bytes]) -> bytes:
     share(subgraphs)
     model.subgraphs, model.signatureDefs, model.operatorCodes = subgraphs, signatures, operators.items
     model.buffers = buffers.items
-    builder = SharingBuilder(2**20)
+    weights = sum(len(buffer.data) for buffer in buffers.items if buffer.data is not None)
+    builder = SharingBuilder(weights + 2**20)  # which doubles, and copies, what is too small
     builder.Finish(model.Pack(builder), file_identifier=IDENTIFIER)
-    return bytes(builder.Output())
+    return bytes(memoryview(builder.Bytes)[builder.Head() :])
 
 
 class Numbers:
@@ -108,12 +120,17 @@ class Numbers:
         self.items: list[Any] = []
         self._numbers: dict[Any, int] = {}
 
-    def number(self, key: Any, item: Any) -> int:
-        """Return the number of the item with this key, which is added if there is none."""
+    def number(self, key: Any, make: Callable[[], Any]) -> int:
+        """Return the number of the item with this key, which is made if there is none."""
         if key not in self._numbers:
             self._numbers[key] = len(self.items)
-            self.items.append(item)
+            self.items.append(make())
         return self._numbers[key]
+
+
+def aligned(buffer: Any) -> AlignedBuffer:
+    """Return a buffer of a file as one of a merged file."""
+    return buffer if isinstance(buffer, AlignedBuffer) else AlignedBuffer(buffer.data)
 
 
 def buffers_in_use(part: Any) -> list[int]:
@@ -170,13 +187,6 @@ def as_key(item: Any) -> Any:
     if hasattr(item, "__dict__"):
         return type(item).__name__, *((name, as_key(value)) for name, value in vars(item).items())
     return item
-
-
-def digest(buffer: Any) -> bytes:
-    """Return what equal buffers have in common, NOTHING if there is no data."""
-    if buffer.data is None or not len(buffer.data):
-        return NOTHING
-    return hashlib.sha256(np.ascontiguousarray(buffer.data).tobytes()).digest()
 
 
 def astuple(code: Any) -> tuple:

@@ -1,16 +1,14 @@
 """What becomes a LiteRT file, room by room; and a folder of CTranslate2, its scores and its README.md."""
 
-import types
-
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
 
 from export.ctranslate2 import convert as ctranslate2_convert
-from export.litert.convert import converted, read_as_integers, rooms_up_to, rounded, search_function
+from export.litert.convert import converted, read_as_integers, rooms_up_to, search_function
 from export.litert.format import LARGEST, refuse_too_large
+from export.litert.stand_ins import rounded_matrix
 from export.versions import ExportError
 from keras_transformer.runs.lite_folder import Room
 from keras_transformer.search.options import SearchOptions
@@ -87,7 +85,7 @@ def test_a_row_is_read_to_half_a_step_of_its_own_grid_of_254_steps_and_as_before
     embedding = model.get_layer("source_embedding")
     ids = np.arange(embedding.vocab_size).reshape(1, -1)
     exact = as_numpy(embedding(ids))[0]
-    with read_as_integers(model):
+    with read_as_integers(model, lambda integers: lambda: integers):
         read = as_numpy(embedding(ids))[0]
     steps = np.abs(exact).max(axis=1, keepdims=True) / 127
     assert 0 < np.abs(read - exact).max() and (np.abs(read - exact) <= 0.5001 * steps).all()
@@ -100,19 +98,11 @@ def test_the_logits_of_chosen_pieces_are_of_rounded_rows_and_those_of_all_are_as
     embedding = model.get_layer("target_embedding")
     tokens = np.array([[5, 2, 9], [7, 7, 4]], np.int32)
     exact, chosen = (as_numpy(embedding.output_weights(each).kernel) for each in (None, tokens))
-    with read_as_integers(model):
+    with read_as_integers(model, lambda integers: lambda: integers):
         all_of_them, rows = (as_numpy(embedding.output_weights(each).kernel) for each in (None, tokens))
     assert (all_of_them == exact).all() and rows.shape == chosen.shape
     steps = np.abs(chosen).max(axis=-2, keepdims=True) / 127
     assert 0 < np.abs(rows - chosen).max() and (np.abs(rows - chosen) <= 0.5001 * steps).all()
-
-
-def test_the_largest_number_of_a_row_is_127_and_a_row_of_zeros_stays_zeros():
-    matrix = keras.ops.convert_to_tensor([[0.5, -2.0, 1.0], [0.0, 0.0, 0.0]])
-    with np.errstate(all="raise"):
-        integers, scales = rounded(types.SimpleNamespace(matrix=matrix))
-    assert integers.tolist() == [[32, -127, 64], [0, 0, 0]] and integers.dtype == np.int8
-    assert np.isfinite(scales).all() and scales[0, 0] == np.float32(2) / np.float32(127)
 
 
 @pytest.mark.slow
@@ -127,11 +117,27 @@ def test_rounded_rows_are_the_integers_of_the_converter(dtype):
     )
     file = schema.ModelT.InitFromPackedBuf(converted(Room(1, 4), logits, "int8"), 0)
     [of_converter] = [each.data for each in file.buffers if each.data is not None and len(each.data) == matrix.size]
-    integers, _ = rounded(types.SimpleNamespace(matrix=matrix))
+    integers, _ = rounded_matrix(matrix)
     np.testing.assert_array_equal(integers, of_converter.view(np.int8).reshape(matrix.shape))
 
 
-def test_a_model_that_the_converter_cannot_take_is_refused_before_it_tries():
-    refuse_too_large(LARGEST)
-    with pytest.raises(ExportError, match=r"^The model has 1.94 GB of weights .* at most 1.80: export it as"):
-        refuse_too_large(1_936_000_000)
+@pytest.mark.parametrize(
+    ("parameters", "quantization", "told"),
+    [
+        (LARGEST // 4, None, None),
+        (LARGEST, "int8", None),
+        (484_000_000, "int8", None),
+        (
+            484_000_000,
+            None,
+            "1.94 GB of weights in float32, .* at most 1.80: give --quantization int8, or export it as",
+        ),
+        (3_300_000_000, None, "13.20 GB of weights in float32, .* at most 1.80: export it as"),
+        (3_300_000_000, "int8", "3.30 GB of weights in int8, .* at most 1.80: export it as"),
+    ],
+)
+def test_a_model_that_no_file_can_hold_is_refused_before_it_is_converted(parameters, quantization, told):
+    if told is None:
+        return refuse_too_large(parameters, quantization)
+    with pytest.raises(ExportError, match=f"^The model has {told} a SavedModel"):
+        refuse_too_large(parameters, quantization)
