@@ -28,6 +28,7 @@ OPTIONAL = {
     "sacremoses",
     "sentencex",
     "py3langid",
+    "markdown_it",
 }
 # what the requirements bring and the project imports too
 BROUGHT = {

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from keras_transformer.text.formats.android import android_parts
 from keras_transformer.text.formats.html import html_parts
 from keras_transformer.text.formats.json_texts import json_parts
+from keras_transformer.text.formats.markdown import markdown_parts
 from keras_transformer.text.formats.parts import Part
 from keras_transformer.text.formats.plain import text_parts
 from keras_transformer.text.formats.po import po_parts
@@ -30,6 +31,7 @@ FORMATS: dict[str, Callable[..., Iterator[Part]]] = {
     "strings": strings_parts,
     "properties": properties_parts,
     "ts": ts_parts,
+    "markdown": markdown_parts,
 }
 WITH_FIELDS = "jsonl", "tsv"
 WITH_STATES = "xliff", "po", "ts"  # whose translations are in the file, and have states

@@ -19,6 +19,7 @@ USUAL = {
         "strings": "strings",
         "properties": "properties",
         "ts": "ts",
+        "md markdown": "markdown",
     }.items()
     for ending in endings.split()
 }
@@ -27,7 +28,7 @@ ON_REQUEST: dict[str, tuple[str, ...]] = {  # what only its author knows, or los
     for endings, formats in {
         "json": ("json", "jsonl"),
         "xml": ("xliff", "android", HTML),
-        "md markdown mdx rst adoc tex csv yaml yml": (LINES,),
+        "mdx rst adoc tex csv yaml yml": (LINES,),
         "ass ssa ttml dfxp sbv sub": (),
         "doc docx docm odt rtf pdf epub xls xlsx ods ppt pptx odp": (),
     }.items()
