@@ -130,7 +130,7 @@ def test_the_longest_source_is_that_of_a_room_for_any_translation():
     ],
 )
 def test_a_description_by_which_nothing_can_be_translated_is_refused(values, cause, tmp_path):
-    path, whole = tmp_path / "litert.json", DESCRIPTION._asdict() | {"languages": {}}
+    path, whole = tmp_path / "litert.json", DESCRIPTION._asdict() | {"languages": {}, "context": {}}
     path.write_text(json.dumps({name: value for name, value in (whole | values).items() if value is not ...}))
     with pytest.raises(ConfigError, match=rf"litert\.json is damaged: [^\n]*{cause}[^\n]*\. Restore it"):
         Description.load(path)
