@@ -24,6 +24,9 @@ class AttentionPositions(keras.layers.Layer):
 
     argument: str
 
+    def compute_output_spec(self, positions) -> keras.KerasTensor:
+        return keras.KerasTensor(self.compute_output_shape(positions.shape), self.compute_dtype)
+
     def at_step(self, position, entries):
         """Return what self-attention gets at `position`, int (), whose keys stand at `entries`, int (B, E)."""
         raise NotImplementedError
@@ -65,8 +68,8 @@ class RotaryPositions(AttentionPositions):
     def at_step(self, position, entries):
         return rotation_of(ops.reshape(position, (1, 1)), self.d_k)
 
-    def compute_output_spec(self, positions) -> keras.KerasTensor:
-        return keras.KerasTensor((*positions.shape, self.d_k), self.compute_dtype)
+    def compute_output_shape(self, positions_shape: tuple) -> tuple:
+        return (*positions_shape, self.d_k)
 
     def get_config(self) -> dict:
         return {**super().get_config(), "d_k": self.d_k}
@@ -94,8 +97,8 @@ class BiasPositions(AttentionPositions):
         bias = ops.swapaxes(self.bias_of(entries - ops.cast(position, "int32")), 1, 2)
         return ops.expand_dims(ops.cast(bias, "float32"), 2)  # (B, h, 1, E)
 
-    def compute_output_spec(self, positions) -> keras.KerasTensor:
-        return keras.KerasTensor((1, self.num_heads, positions.shape[1], positions.shape[1]), self.compute_dtype)
+    def compute_output_shape(self, positions_shape: tuple) -> tuple:
+        return 1, self.num_heads, positions_shape[1], positions_shape[1]
 
 
 def bucket_of(distance: int, buckets: int, longest: int, bidirectional: bool) -> int:
