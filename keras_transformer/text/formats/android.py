@@ -21,9 +21,9 @@ log = logging.getLogger("keras_transformer")
 
 LISTS, PLURALS = ("string-array", "plurals"), "plurals"
 PROTECTED = "g"  # <xliff:g>, around what is filled in
-REFERENCE = re.compile(r"\s*[@?](?:[\w.+-]+:)?(?:[\w.+-]+/)?[\w.+-]+\s*")  # to another resource: @string/name
+REFERENCE = re.compile(r"[@?](?:[\w.+-]+:)?(?:[\w.+-]+/)?[\w.+-]+")  # to another resource: @string/name
 ESCAPE = re.compile(
-    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\&[^;\s]*;|\\[^\n]|&[^;\s]*;|\""
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\&[^&;\s]*;|\\[^\n]|&[^&;\s]*;|\""
 )
 WHITE_SPACE = re.compile(r"[ \t\r\n]{2,}|[\t\r\n]")  # is one space, even if it is no line break
 QUOTES = '"', "&quot;", "&#34;"  # around white space that is kept: not shown
@@ -53,7 +53,7 @@ def escaped_in_html(text: str) -> str:
 
 
 NOTATION = Notation(ESCAPE, meaning_of, escaped_in_html)
-CDATA = Notation(re.compile(ESCAPE.pattern.replace(r"|&[^;\s]*;", "")), meaning_of, escaped)
+CDATA = Notation(re.compile(ESCAPE.pattern.replace(r"|&[^&;\s]*;", "")), meaning_of, escaped)
 CDATA_WITH_TAGS = NOTATION  # of HTML
 
 
@@ -118,7 +118,7 @@ class Resources:
     def text(self, element: Element, may: bool) -> Iterator[Part]:
         """Yield the parts of an element with a text."""
         raw = self.xml.inside(element)
-        is_reference = REFERENCE.fullmatch(raw) and " " not in raw.strip()
+        is_reference = REFERENCE.fullmatch(raw.strip())
         shown = Passage([token for tokens, _ in self.sections(element) for token in tokens]).text
         if self.entries.is_left(shown, "" if may and not is_reference else KEPT if not may else "references"):
             yield self.xml.raw(element.first, element.last + 1)

@@ -30,7 +30,7 @@ def written(text: str) -> str:
     return html.escape(text).replace("&#x27;", "&apos;").replace("\xa0", "&#xa0;")
 
 
-NOTATION = Notation(re.compile(r"&[^;]*;"), unescaped, written)
+NOTATION = Notation(re.compile(r"&[^&;]*;"), unescaped, written)
 
 
 def ts_parts(

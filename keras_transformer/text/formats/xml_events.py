@@ -16,7 +16,7 @@ from keras_transformer.text.formats.encodings import XML as DECLARATION
 from keras_transformer.text.formats.encodings import declared_text
 from keras_transformer.text.formats.parts import Notation, unescaped
 
-XML = Notation(re.compile(r"&[^;]*;"), unescaped, lambda text: html.escape(text, quote=False))
+XML = Notation(re.compile(r"&[^&;]*;"), unescaped, lambda text: html.escape(text, quote=False))
 WHITE_SPACE = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t\r\n]*")
 
 
