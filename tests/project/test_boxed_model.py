@@ -1,7 +1,9 @@
-"""presets/multi30k_en_de is a model that translates as its card says, and `make try` needs what it installs alone."""
+"""The models in presets/ translate as their cards say, and `make try` needs what it installs alone."""
 
 import gzip
 import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import pytest
 import sacrebleu
@@ -10,22 +12,48 @@ import keras_transformer as kt
 from tests.support.places import ROOT
 from tests.support.processes import python
 
-PRESET = ROOT / "presets" / "multi30k_en_de"
-CARD = (PRESET / "README.md").read_text(encoding="utf-8")
+PRESETS = ROOT / "presets"
 MULTI30K = ROOT.parent / "shared" / "data" / "multi30k"
 PINS = re.compile(r"^([\w-]+==\S+)", re.MULTILINE)
 
 
-def sentences(language):
-    """The sentences of test_2016."""
-    path = MULTI30K / f"test_2016_flickr.{language}.gz"
-    if not path.exists():
-        pytest.skip(f"{path} is not on this machine")
-    return gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()
+class Boxed(NamedTuple):
+    """A model in presets/: what `make try` prints for a line, and its test set with its translations."""
+
+    line: str
+    translation: str
+    test_set: Callable[[], Sequence[Sequence[str]]]  # source, reference, translation
+
+    @property
+    def rows(self):
+        return [tuple(row) for row in self.test_set()]
 
 
-def translations():
-    return (PRESET / "test_2016_flickr.de").read_text(encoding="utf-8").splitlines()
+def of_photographs():
+    columns = []
+    for language in ("en", "de"):
+        path = MULTI30K / f"test_2016_flickr.{language}.gz"
+        if not path.exists():
+            pytest.skip(f"{path} is not on this machine")
+        columns.append(gzip.decompress(path.read_bytes()).decode("utf-8").splitlines())
+    translations = (PRESETS / "multi30k_en_de/test_2016_flickr.de").read_text(encoding="utf-8").splitlines()
+    return zip(*columns, translations, strict=True)
+
+
+def of_software():
+    text = (PRESETS / "software_en_de/test.tsv").read_text(encoding="utf-8")
+    return (line.split("\t") for line in text.split("\n") if line)
+
+
+BOXED = {
+    "multi30k_en_de": Boxed("A dog runs.", "Ein Hund rennt.", of_photographs),
+    "software_en_de": Boxed("Open the file.", "Öffnen Sie die Datei.", of_software),
+}
+of_each = pytest.mark.parametrize("name", BOXED)
+
+
+def test_every_preset_is_tested():
+    assert {path.name for path in PRESETS.iterdir()} == BOXED.keys()
 
 
 def test_what_make_try_installs_has_the_versions_of_the_tests():
@@ -51,17 +79,23 @@ main()
 
 
 @pytest.mark.slow
-def test_a_translation_imports_nothing_that_make_try_does_not_install():
-    process = python("-c", WITHOUT.replace("FOLDER", str(PRESET / "litert")), stdin="A dog runs.\n")
-    assert (process.returncode, process.stdout) == (0, "Ein Hund rennt.\n"), process.stderr
+@of_each
+def test_a_translation_imports_nothing_that_make_try_does_not_install(name):
+    script = WITHOUT.replace("FOLDER", str(PRESETS / name / "litert"))
+    process = python("-c", script, stdin=f"{BOXED[name].line}\n")
+    assert (process.returncode, process.stdout) == (0, f"{BOXED[name].translation}\n"), process.stderr
 
 
-def test_the_scores_of_its_card_are_those_of_its_translations():
-    score = sacrebleu.corpus_bleu(translations(), [sentences("de")]).score
-    assert f"BLEU {score:.2f} ±" in CARD
+@of_each
+def test_the_scores_of_its_card_are_those_of_its_translations(name):
+    _, references, translations = zip(*BOXED[name].rows, strict=True)
+    score = sacrebleu.corpus_bleu(translations, [references]).score
+    assert f"BLEU {score:.2f} ±" in (PRESETS / name / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
-def test_it_translates_the_test_set_as_its_translations_say():
-    found = [translation.text for translation in kt.Translator.from_preset(PRESET).translate(sentences("en")[:20])]
-    assert found == translations()[:20]
+@of_each
+def test_it_translates_the_test_set_as_its_translations_say(name):
+    sources, _, expected = zip(*BOXED[name].rows[:20], strict=True)
+    found = kt.Translator.from_preset(PRESETS / name).translate(sources)
+    assert [translation.text for translation in found] == list(expected)
