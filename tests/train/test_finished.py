@@ -153,6 +153,15 @@ def test_languages_may_be_corrected_unless_they_choose_the_text(folder, key):
         check_unchanged(folder, load_config(numbers, [f"{key}=fr"]))
 
 
+@pytest.mark.parametrize("key", ["data.source_language", "data.target_language"])
+def test_languages_by_which_pairs_were_left_out_are_refused(folder, key):
+    by_language = ["data.source_language=en", "data.target_language=de", "data.clean.languages=true"]
+    record(folder, *by_language)
+    check_unchanged(folder, configuration(folder, *by_language))
+    with pytest.raises(ConfigError, match=f"{key} was '..' and is 'fr'"):
+        check_unchanged(folder, configuration(folder, *by_language, f"{key}=fr"))
+
+
 @pytest.mark.parametrize("override", ["model.d_model=128", "training.dropout=0.3", "training.label_smoothing=0.1"])
 def test_values_of_the_preset_may_be_written_out(folder, override):
     check_unchanged(folder, configuration(folder, override))

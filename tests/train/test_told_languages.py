@@ -1,5 +1,6 @@
 """Fine-tuning of imported models that are told languages by pieces: M2M-100, NLLB-200, OPUS-MT with tags."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -7,9 +8,11 @@ import pytest
 
 import train.__main__
 import train.evaluate
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import BOS, EOS
 from keras_transformer.models.imported.folder import import_folder, write_run
 from keras_transformer.pieces.pair_tokenizer import open_tokenizer
+from keras_transformer.runs.kinds import load_model_config
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run
 from keras_transformer.translation.translator import Translator
@@ -18,6 +21,8 @@ from tests.support.m2m import KINDS, LEGACY, M2M, NLLB, m2m_folder
 from train.config.run import load_config
 from train.data.prepare import load_corpus, prepare_data
 from train.loop.checkpoints import read_weights
+from train.loop.progress import Progress
+from train.record.changes import check_unchanged, write_configuration
 
 PAIRS = {
     ("en", "de"): [("two dogs run", "zwei hunde rennen"), ("a man sits", "ein mann sitzt"), ("a dog", "ein hund")],
@@ -187,6 +192,45 @@ def test_what_a_run_is_told_stays_as_its_config_says(begun, tmp_path):
     (tmp_path / "again.toml").write_text(config.to_toml(), encoding="utf-8")
     assert load_config(tmp_path / "again.toml") == config
     assert config.languages == RunFolder(tmp_path / M2M).inference().languages
+
+
+@pytest.fixture
+def done(begun, tmp_path):
+    """From changes of the text of a configuration, pairs of texts, to what a run in its folder says that has no steps
+    left."""
+    path = begun(M2M)
+    text = path.read_text(encoding="utf-8")
+    config = load_config(path)
+    folder = RunFolder(config.run_folder)
+    folder.checkpoints.mkdir(parents=True)
+    steps = np.array(json.dumps(dataclasses.asdict(Progress(config.training.steps))))
+    np.savez(folder.checkpoints / f"step-{config.training.steps:08d}.npz", progress=steps)
+    write_configuration(folder, config, load_model_config(RunFolder(config.training.start_from).model))
+
+    def check(*changes):
+        changed = text
+        for before, now in changes:
+            assert before in changed
+            changed = changed.replace(before, now)
+        path.write_text(changed, encoding="utf-8")
+        return check_unchanged(folder, load_config(path))
+
+    return check
+
+
+FROM_GERMAN = 'source_language = "de"'
+SECTION = 'source = "files"\n'
+
+
+@pytest.mark.parametrize(
+    "change", [(FROM_GERMAN, 'source_language = "en"'), ('target_language = "fr"', 'target_language = "de"')]
+)
+def test_languages_that_a_model_was_told_are_settled_once_the_run_is_done(done, change):
+    with pytest.raises(ConfigError, match=r"been trained for 60 steps, and .* has changed: data.train was "):
+        done(change)
+    with pytest.raises(ConfigError, match="data.target_language was 'target' and is 'de'"):
+        done((SECTION, f'{SECTION}target_language = "de"\n'))
+    assert {"data.train", "data.validation"} <= done((".tsv", ".moved.tsv")).keys()
 
 
 @pytest.mark.slow

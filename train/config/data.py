@@ -88,11 +88,12 @@ class DataSection(Section):
         return {}
 
     @classmethod
-    def beside_paths(cls, values: Mapping[str, Any]) -> dict[str, list[str]]:
+    def beside_paths(cls, values: Mapping[str, Any], is_told: bool = False) -> dict[str, list[str]]:
         """What keys of PATHS say beside where files are, such as tags: by key, a text per file, "" if it has none.
 
-        values: of a section as TOML has it. If a file has a text, all workers must have the same; and once a run is
-        done, neither the texts nor their number may change.
+        values: of a section as TOML has it. is_told: whether pieces tell the model the languages of a pair. If a file
+        has a text, all workers must have the same; and once a run is done, neither the texts nor their number may
+        change.
         """
         return {}
 

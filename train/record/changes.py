@@ -259,7 +259,7 @@ def without_paths(config: RunConfig) -> dict[str, Any]:
 def beside_paths(config: RunConfig, values: dict[str, Any]) -> dict[str, list[str]]:
     """What the paths in flat values say beside where files are, as the source of `config` reads them."""
     section = {key.removeprefix("data."): value for key, value in values.items() if key.startswith("data.")}
-    return {f"data.{key}": value for key, value in config.data.beside_paths(section).items()}
+    return {f"data.{key}": value for key, value in config.data.beside_paths(section, config.told.are_told).items()}
 
 
 def differing_keys(before: dict[str, Any], now: dict[str, Any]) -> Changes:

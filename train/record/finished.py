@@ -42,6 +42,8 @@ def refuse_untrained(folder: RunFolder, config: RunConfig, changes: Changes, pat
         if part.step >= progress.step:  # a process that trained nothing: the weights are of what was before it
             changes = joined(part.changes, changes)
     after_training = config.keys_in("AFTER_TRAINING")
+    if config.told.are_told or (config.data.clean and config.data.clean.languages):
+        after_training -= {"data.source_language", "data.target_language"}  # they decide pieces, or which pairs
     untrained = [
         f"{key} was {before} and is {now}"
         for key, (before, now) in changes.items()

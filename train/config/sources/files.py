@@ -247,10 +247,14 @@ class FilesData(DataSection):
         return {"dummy_prefix": reason} if self.tags else {}
 
     @classmethod
-    def beside_paths(cls, values: Mapping[str, Any]) -> dict[str, list[str]]:
+    def beside_paths(cls, values: Mapping[str, Any], is_told: bool = False) -> dict[str, list[str]]:
         tables = [entry if isinstance(entry, dict) else {} for entry in values.get("train", ())]
         marks = [
             (table.get("tag") or (f"<2{code}>" if (code := table.get("target_language")) else ""), table.get("weight"))
             for table in tables
         ]
-        return {"train": [f"tag {tag!r}, weight {weight}" if tag or weight else "" for tag, weight in marks]}
+        texts = [f"tag {tag!r}, weight {weight}" if tag or weight else "" for tag, weight in marks]
+        if is_told:
+            codes = [f"{table.get('source_language')} to {table.get('target_language')}, " for table in tables]
+            texts = list(map("".join, zip(codes, texts, strict=True)))
+        return {"train": texts}
