@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from keras_transformer.commands.console import command_app, exit_codes, program
-from keras_transformer.commands.options import BatchSize, RunName
+from keras_transformer.commands.options import BatchSize, OutputLanguage, RunName, SourceLanguage
 from keras_transformer.commands.runs import opened
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import sha256_of
 from keras_transformer.ground.imports import quiet_imports
 from keras_transformer.pieces.batching import BATCH_SIZE
+from keras_transformer.pieces.language_marks import Codes
 from keras_transformer.runs.confidence import Bin, expected_calibration_error, fitted, reliability, score_per_token
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.translation.outputs import outputs_of
@@ -41,10 +42,15 @@ app = command_app()
 
 
 class Text(NamedTuple):
-    """Sentences with references, and what they are called."""
+    """Sentences with references, and what they are called; and the languages of each, if the model is told them."""
 
     name: str
     pairs: list[tuple[str, str]]
+    codes: Sequence[Codes] = ()
+
+    def every_other(self, name: str, first: int) -> "Text":
+        """Half of it, from the first one or the second."""
+        return Text(name, self.pairs[first::2], self.codes[first::2])
 
 
 @app.command()
@@ -61,6 +67,8 @@ def calibrate(
         float, typer.Option(min=0, max=100, help="A translation with at least this sentence chrF is good.")
     ] = 60.0,
     batch_size: BatchSize = BATCH_SIZE,
+    source_language: SourceLanguage = "",
+    target_language: OutputLanguage = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
 ):
     """Fit to validation text how sure a run's translations are.
@@ -82,9 +90,15 @@ def calibrate(
             from keras_transformer.translation.parallel import tune_for_translation
             from keras_transformer.translation.translator import Translator
 
-        fit, test = texts_of(folder.path, source, reference)
+            from .scoring.scored_text import is_told
+
+        languages = folder.inference().languages
+        is_one_pair = bool(source or source_language or target_language) or not is_told(folder.path)
+        if is_one_pair:
+            languages = languages.by_default(source_language, target_language)
+        fit, test = texts_of(folder.path, source, reference, has_codes=not is_one_pair)
         tune_for_translation()
-        translator = Translator.load(folder.path, batch_size=batch_size, calibration=None)
+        translator = Translator.load(folder.path, batch_size=batch_size, calibration=None, languages=languages)
         is_good, translations = judged(translator, fit, least_chrf)
         scores = [score_per_token(each.score, len(each.ids), translator.options) for each in translations]
         measure = f"sentence chrF of at least {least_chrf:g}"
@@ -105,12 +119,18 @@ def calibrate(
         print(json.dumps(result) if as_json else "\n".join([*lines_of(result, rows), str(folder.calibration)]))
 
 
-def texts_of(run: pathlib.Path, source: pathlib.Path | None, reference: pathlib.Path | None) -> tuple[Text, Text]:
-    """The text to fit to and the one to measure on. Raises ConfigError if there is none."""
+def texts_of(
+    run: pathlib.Path, source: pathlib.Path | None, reference: pathlib.Path | None, has_codes: bool = False
+) -> tuple[Text, Text]:
+    """The text to fit to and the one to measure on. Raises ConfigError if there is none.
+
+    has_codes: of text of the configuration, whether the languages of each pair are those that it tells. With files, the
+    text to measure on has them if the model was told them.
+    """
     from .data.corpus import Split
     from .data.files import aligned_pairs
     from .data.prepare import load_corpus
-    from .scoring.scored_text import data_of_run, pairs_with_text
+    from .scoring.scored_text import codes_of, data_of_run, is_told, pairs_with_text
 
     data = data_of_run(run, has_files=source is not None)
     corpus = load_corpus(data.offline().model_copy(update={"clean": None})) if data else None  # rules of training text
@@ -118,26 +138,33 @@ def texts_of(run: pathlib.Path, source: pathlib.Path | None, reference: pathlib.
         validation = Split(f"{source} and {reference}", lambda: iter(aligned_pairs(source, reference)))
     elif corpus:  # there is the one or the other, or data_of_run raises
         validation = corpus.validation
-    pairs = pairs_with_text(validation)
-    if len(pairs) < FEW:
-        log.warning("%s has %d pairs: a calibration on fewer than %d says little", validation.name, len(pairs), FEW)
+
+    def text_of(split: Split, has_codes: bool) -> Text:
+        return Text(split.name, pairs_with_text(split), codes_of(split) if has_codes else ())
+
+    text = text_of(validation, has_codes)
+    if len(text.pairs) < FEW:
+        log.warning("%s has %d pairs: a calibration on fewer than %d says little", text.name, len(text.pairs), FEW)
     if corpus and corpus.test:
-        return Text(validation.name, pairs), Text(corpus.test.name, pairs_with_text(corpus.test))
-    if len(pairs) < 2:
+        return text, text_of(corpus.test, has_codes or (source is not None and is_told(run)))
+    if len(text.pairs) < 2:
         raise ConfigError(
             f"{validation.name} has one pair, and {run} has no test set: a calibration needs pairs to be fitted to and "
             "others to be measured on. Give --source and --reference with more."
         )
-    half = f"every other sentence of {validation.name}"
-    return Text(half, pairs[::2]), Text(f"the other sentences of {validation.name}", pairs[1::2])
+    return text.every_other(f"every other sentence of {text.name}", 0), text.every_other(
+        f"the other sentences of {text.name}", 1
+    )
 
 
 def judged(translator: "Translator", text: Text, least_chrf: float) -> tuple[list[bool], list["Translation"]]:
     """Translate a text. Returns of each sentence whether its translation is good, and the translation."""
     import sacrebleu
 
+    from keras_transformer.inspection.samples import translate_sources
+
     chrf = sacrebleu.metrics.CHRF()
-    translations = translator.translate([source for source, _ in text.pairs])
+    translations = translate_sources(translator, text.pairs, text.codes)
     references = translator.tokenizer.restored([reference for _, reference in text.pairs])
     scored = zip(translations, references, strict=True)
     return [chrf.sentence_score(each.text, [reference]).score >= least_chrf for each, reference in scored], translations

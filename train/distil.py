@@ -23,9 +23,11 @@ from keras_transformer.commands.console import BATCHES_AT_ONCE, CutLines, comman
 from keras_transformer.commands.options import (
     BatchSize,
     Ensemble,
+    OutputLanguage,
     Precision,
     RunName,
     SearchArguments,
+    SourceLanguage,
     takes_search_options,
 )
 from keras_transformer.commands.output_files import check_not_read, check_plain_text, check_replaced, check_writable
@@ -62,6 +64,8 @@ def write_nearest(
     search: SearchArguments,
     batch_size: BatchSize = BATCH_SIZE,
     precision: Precision = "float32",
+    source_language: SourceLanguage = "",
+    target_language: OutputLanguage = "",
 ):
     """Write the translations nearest to the references of a text.
 
@@ -77,12 +81,13 @@ def write_nearest(
         of_run = {name: value for name, value in outputs_of(runs[0]).search.items() if name != "beam_size"}
         values = search.with_run_defaults(of_run)  # the beam is that of this command: it chooses from many
         options = SearchOptions(**values, n_best=values["beam_size"])
+        languages = RunFolder(runs[0]).inference().languages.by_default(source_language, target_language)
         with quiet_imports():
             from keras_transformer.translation.parallel import tune_for_translation
             from keras_transformer.translation.translator import Translator
 
         tune_for_translation()
-        translator = Translator.load(runs, options, batch_size=batch_size, precision=precision)
+        translator = Translator.load(runs, options, batch_size=batch_size, precision=precision, languages=languages)
 
         def candidates_of(lines: Sequence[str], first_line: int) -> list[list[Translation]]:
             translated = translator.translate_n_best(lines, first_line)
@@ -92,8 +97,10 @@ def write_nearest(
         pairs = [(source, reference) for (source, _), reference in zip(pairs, references, strict=True)]
         weights = [sha256_of(RunFolder(path).weights) for path in runs]
         text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
-        language = target_language(runs[0])
+        language = languages.default_target or language_of(runs[0])
         description = {"weights": weights, "text": text, "language": language, "precision": precision, **values}
+        if source_language or target_language:
+            description["languages"] = [languages.default_source, languages.default_target]
         description |= sums_of(runs[0], options.shortlist == ON, calibration=False)
         work = Unfinished(output, description)
         stopped = f"Stopped. {work.path} has the translations so far: run the same command again to go on after them."
@@ -164,7 +171,7 @@ def nearest(candidates: Sequence[str], reference: str, language: str = "") -> st
     return max(candidates, key=lambda text: sacrebleu.sentence_bleu(text, [reference], tokenize=tokenizer).score)
 
 
-def target_language(run: pathlib.Path) -> str:
+def language_of(run: pathlib.Path) -> str:
     """Return the language that a run translates into; "" if it has no config.toml, as a run of examples/fit.py."""
     from .config.recorded import load_recorded
 

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import train.__main__
+import train.calibrate
+import train.distil
 import train.evaluate
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import BOS, EOS
@@ -15,6 +17,7 @@ from keras_transformer.pieces.pair_tokenizer import open_tokenizer
 from keras_transformer.runs.kinds import load_model_config
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.m2m import KINDS, LEGACY, M2M, NLLB, m2m_folder
@@ -274,3 +277,40 @@ def test_a_run_that_is_stopped_goes_on_bit_for_bit_without_the_run_that_it_start
     for path, weight in found.items():
         np.testing.assert_array_equal(weight, expected[path])
     assert RunFolder(tmp_path / "stopped").inference() == RunFolder(tmp_path / "calm").inference()
+
+
+@pytest.fixture
+def imported(begun, tmp_path):
+    """An imported model of many languages, and the options with a text for distil and calibrate."""
+    start = load_config(begun(M2M)).training.start_from
+    for name, lines in (("source", ["two dogs run", "a man sits"]), ("reference", ["zwei hunde rennen", "ein mann"])):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return start, ["--source", tmp_path / "source", "--reference", tmp_path / "reference"]
+
+
+@pytest.mark.slow
+def test_distil_writes_translations_between_the_languages_that_it_is_told(imported, tmp_path):
+    start, files = imported
+    output = tmp_path / "output"
+    told = ["--output", output, "--beam-size", "3", "--from", "en"]
+    result = invoke(train.distil.app, start, *files, *told, "--to", "de")
+    assert result.exit_code == 0, result.output
+    options = SearchOptions(beam_size=3, n_best=3)
+    lines = (tmp_path / "source").read_text("utf-8").splitlines()
+    found = {}
+    for code in ("de", "fr"):
+        beams = Translator.load(start, options).translate_n_best(lines, source_language="en", target_language=code)
+        found[code] = [{each.text for each in candidates} for candidates in beams]
+    written = output.read_text("utf-8").split("\n")[:-1]
+    assert all(text in candidates for text, candidates in zip(written, found["de"], strict=True))
+    assert found["de"] != found["fr"]
+    assert_one_sentence(invoke(train.distil.app, start, *files, *told, "--to", "xx"), "xx")
+    assert_one_sentence(invoke(train.distil.app, start, *files, *told), "target")
+
+
+@pytest.mark.slow
+def test_calibrate_is_told_the_languages_of_its_files(imported):
+    start, files = imported
+    result = invoke(train.calibrate.app, start, *files, "--from", "en", "--to", "de")
+    assert result.exit_code == 0 and RunFolder(start).calibration.exists(), result.output
+    assert_one_sentence(invoke(train.calibrate.app, start, *files), "source")
