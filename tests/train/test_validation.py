@@ -11,6 +11,7 @@ import train.validation.validation
 from keras_transformer.ground.tokens import EOS
 from keras_transformer.losses import token_sums
 from keras_transformer.model import Transformer
+from keras_transformer.pieces.context import NO_CONTEXT
 from keras_transformer.pieces.language_marks import NO_LANGUAGES
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.scores import NotFiniteError
@@ -65,8 +66,12 @@ def validator(transformer):
 
 def validator_of(transformer, split=PLAIN, outputs="text", most_positions=math.inf, **translation):
     corpus = types.SimpleNamespace(validation=split, target_language="zh", outputs=outputs)
-    data = types.SimpleNamespace(corpus=corpus, tokenizer=Tokenizer(), validation=PAIRS, languages=NO_LANGUAGES)
-    return Validator(transformer, data, TranslationConfig(**translation), False, most_positions)
+    return Validator(transformer, data_of(corpus, PAIRS), TranslationConfig(**translation), False, most_positions)
+
+
+def data_of(corpus, validation):
+    settings = {"tokenizer": Tokenizer(), "languages": NO_LANGUAGES, "context": NO_CONTEXT}
+    return types.SimpleNamespace(corpus=corpus, validation=validation, **settings)
 
 
 @pytest.mark.slow
@@ -168,8 +173,7 @@ def test_the_basis_of_a_score_is_the_text_and_the_search(transformer):
     smoothed = Transformer(TINY.replace(label_smoothing=0.2))
     target = dataclasses.replace(PAIRS.target, ids=np.where(PAIRS.target.ids == EOS, EOS, 7))
     for model, pairs in ((smoothed, PAIRS), (transformer, dataclasses.replace(PAIRS, target=target))):
-        data = types.SimpleNamespace(corpus=corpus, tokenizer=Tokenizer(), validation=pairs, languages=NO_LANGUAGES)
-        other = Validator(model, data, TranslationConfig(), xla=False)
+        other = Validator(model, data_of(corpus, pairs), TranslationConfig(), xla=False)
         assert other.loss_basis != first.loss_basis and other.scores_basis == first.scores_basis
 
 

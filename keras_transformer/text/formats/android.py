@@ -5,12 +5,12 @@ The format: https://developer.android.com/guide/topics/resources/string-resource
 
 import functools
 import html
-import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.ground.errors import InputError
+from keras_transformer.ground.notations import json_of
 from keras_transformer.text.formats.entries import KEPT, Entries, field_of, with_tags_as_marks
 from keras_transformer.text.formats.parts import Notation, Part, unescaped
 from keras_transformer.text.formats.plurals import ORDER, OTHER, categories_of, text_for
@@ -39,7 +39,7 @@ def meaning_of(escape: str) -> str:
     if escape[0] == "&":
         return unescaped(escape)
     if escape.startswith("\\u") and len(escape) > 2:
-        return json.loads(f'"{escape}"')
+        return json_of(f'"{escape}"')
     sign = unescaped(escape[1:])
     return MEANINGS.get(sign, sign)
 

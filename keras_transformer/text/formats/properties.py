@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from keras_transformer.ground.errors import InputError
+from keras_transformer.ground.notations import json_of
 from keras_transformer.text.formats.encodings import in_encoding, is_utf_8
 from keras_transformer.text.formats.entries import Entries, field_of, without_key_mark
 from keras_transformer.text.formats.parts import Notation, Part
@@ -38,7 +39,7 @@ def meaning_of(escape: str) -> str:
     if escape[0] == "'":
         return escape
     if escape[1] == "u":
-        return json.loads(f'"{escape}"')
+        return json_of(f'"{escape}"')
     return MEANINGS.get(escape[1], escape[1])
 
 

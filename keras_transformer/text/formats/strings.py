@@ -3,12 +3,12 @@
 The format: https://developer.apple.com/library/archive/documentation/Cocoa/Conceptual/LoadingResources/Strings/.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.files import read_whole_lines
+from keras_transformer.ground.notations import json_of
 from keras_transformer.text.formats.encodings import decoded, in_encoding
 from keras_transformer.text.formats.entries import Entries, field_of
 from keras_transformer.text.formats.parts import Notation, Part
@@ -29,7 +29,7 @@ ORDERS = "key", "=", "value", ";"
 def meaning_of(escape: str) -> str:
     """Return what an escape such as \\n or \\U00e9 means."""
     if escape[1] in "Uu" and len(escape) > 2:
-        return json.loads(f'"{escape}"'.replace("\\U", "\\u"))
+        return json_of(f'"{escape}"'.replace("\\U", "\\u"))
     return chr(int(escape[1:], 8)) if escape[1] in "01234567" else MEANINGS.get(escape[1], escape[1])
 
 
