@@ -85,9 +85,10 @@ def tables(translator: Translator, pairs: Sequence[Pair], terms: dict[str, str],
     protected = translated(pairs, protect=Protection(KINDS))
     yield from ["", *survival_table(pairs, {"as they are": plain, "protected": protected}, language)]
     some, wanted = with_terms(pairs, terms)
+    of_pair = dict(zip(pairs, plain, strict=True))
     glossary = Glossary(Term(source, target) for source, target in terms.items())
     ways = {
-        "none": translated(some),
+        "none": [of_pair[pair] for pair in some],
         "glossary": translated(some, protect=Protection(glossary=glossary)),
         "required": translated(some, required=wanted),
     }

@@ -23,9 +23,7 @@ from .merge import AlignedBuffer
 LARGEST = 127  # of a rounded number, on both sides of 0
 ROUNDED_AT_ONCE = 4096  # rows
 LEAST = 4096  # numbers of a matrix; that of a smaller one may as well stay
-FIRST = (
-    2**16
-)  # the scale of the first one: a multiple of it is exact in float32, and that by a factor far from any other
+FIRST = 2**16  # the scale of the first one: those that follow are exact in float32, and apart by any of the factors
 
 
 class Rounded(NamedTuple):

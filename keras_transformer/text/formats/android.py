@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.ground.errors import InputError
-from keras_transformer.ground.notations import json_of
 from keras_transformer.text.formats.entries import KEPT, Entries, field_of, with_tags_as_marks
-from keras_transformer.text.formats.parts import Notation, Part, unescaped
+from keras_transformer.text.formats.parts import CODE_UNITS, Notation, Part, character_of, unescaped
 from keras_transformer.text.formats.plurals import ORDER, OTHER, categories_of, text_for
 from keras_transformer.text.formats.xml_events import Element, XmlText
 from keras_transformer.text.passages import Passage, Token
@@ -22,9 +21,7 @@ log = logging.getLogger("keras_transformer")
 LISTS, PLURALS = ("string-array", "plurals"), "plurals"
 PROTECTED = "g"  # <xliff:g>, around what is filled in
 REFERENCE = re.compile(r"[@?](?:[\w.+-]+:)?(?:[\w.+-]+/)?[\w.+-]+")  # to another resource: @string/name
-ESCAPE = re.compile(
-    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\&[^&;\s]*;|\\[^\n]|&[^&;\s]*;|\""
-)
+ESCAPE = re.compile(rf"{CODE_UNITS}|\\&[^&;\s]*;|\\[^\n]|&[^&;\s]*;|\"")
 WHITE_SPACE = re.compile(r"[ \t\r\n]{2,}|[\t\r\n]")  # is one space, even if it is no line break
 QUOTES = '"', "&quot;", "&#34;"  # around white space that is kept: not shown
 MEANINGS = {"n": "\n", "t": "\t"}
@@ -39,7 +36,7 @@ def meaning_of(escape: str) -> str:
     if escape[0] == "&":
         return unescaped(escape)
     if escape.startswith("\\u") and len(escape) > 2:
-        return json_of(f'"{escape}"')
+        return character_of(escape)
     sign = unescaped(escape[1:])
     return MEANINGS.get(sign, sign)
 
@@ -118,9 +115,9 @@ class Resources:
     def text(self, element: Element, may: bool) -> Iterator[Part]:
         """Yield the parts of an element with a text."""
         raw = self.xml.inside(element)
-        is_reference = REFERENCE.fullmatch(raw.strip())
+        reason = KEPT if not may else "references" if REFERENCE.fullmatch(raw.strip()) else ""
         shown = Passage([token for tokens, _ in self.sections(element) for token in tokens]).text
-        if self.entries.is_left(shown, "" if may and not is_reference else KEPT if not may else "references"):
+        if self.entries.is_left(shown, reason):
             yield self.xml.raw(element.first, element.last + 1)
             return
         yield self.xml.opening(element)

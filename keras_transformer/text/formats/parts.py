@@ -8,10 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from keras_transformer.ground.errors import InputError
+from keras_transformer.ground.notations import json_of
 from keras_transformer.text.passages import Passage, Token
 
 log = logging.getLogger("keras_transformer")
 
+CODE_UNITS = (  # \\u00e9, or both halves of a character above U+FFFF: `character_of`
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}"
+)
 ZEROS = re.compile(r"^(&#[xX]?)0+(?=[0-9a-fA-F])")  # before the number of a character
 LONGEST_NAME = 40  # characters; that of the longest name of HTML has 33
 NO_CHARACTER = "\ufffd"  # what HTML reads for a number that no character has
@@ -93,6 +97,11 @@ class Notation(NamedTuple):
 
     def passage_of_lines(self, raw: str, line_break: re.Pattern[str]) -> Passage:
         return Passage(self.tokens_of_lines(raw, line_break), self.written)
+
+
+def character_of(escape: str) -> str:
+    """Return what an escape of CODE_UNITS means."""
+    return json_of(f'"{escape}"')
 
 
 def unescaped(reference: str) -> str:

@@ -8,10 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from keras_transformer.ground.errors import InputError
-from keras_transformer.ground.notations import json_of
 from keras_transformer.text.formats.encodings import in_encoding, is_utf_8
 from keras_transformer.text.formats.entries import Entries, field_of, without_key_mark
-from keras_transformer.text.formats.parts import Notation, Part
+from keras_transformer.text.formats.parts import CODE_UNITS, Notation, Part, character_of
 from keras_transformer.text.passages import Passage, Token
 
 LATIN = "iso-8859-1"
@@ -19,7 +18,7 @@ LINE = re.compile(r"(?P<space>[ \t\f]*+)(?:(?P<rest>[#!][^\r\n]*+)|(?P<key>(?:\\
                   r"(?P<between>[ \t\f]*+(?:[:=][ \t\f]*+)?(?:\\(?:\r\n|[\r\n])[ \t\f]*+)*+)"
                   r"(?P<value>(?:\\(?:\r\n|[\s\S])|[^\\\r\n])*+))(?P<end>\\?(?:\r\n|[\r\n]|\Z))")  # fmt: skip
 ESCAPE = re.compile(
-    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}"
+    rf"{CODE_UNITS}"
     r"|(?<![ \t])[ \t]*+\\(?:\r\n|[\r\n])[ \t\f]*+|\\[^u\r\n]"
 )
 DOUBLED = re.compile(rf"''|'[{{}}][^'\r\n]*+'|{ESCAPE.pattern}")  # and quoted braces, in patterns of MessageFormat
@@ -39,7 +38,7 @@ def meaning_of(escape: str) -> str:
     if escape[0] == "'":
         return escape
     if escape[1] == "u":
-        return json_of(f'"{escape}"')
+        return character_of(escape)
     return MEANINGS.get(escape[1], escape[1])
 
 

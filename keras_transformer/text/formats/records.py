@@ -8,9 +8,9 @@ from keras_transformer.ground import json_members
 from keras_transformer.ground.errors import InputError, UserError
 from keras_transformer.ground.files import BYTE_ORDER_MARK, read_whole_lines, with_line_feeds
 from keras_transformer.pieces.batching import SURROGATE
-from keras_transformer.text.formats.parts import Field, Notation, Part
+from keras_transformer.text.formats.parts import CODE_UNITS, Field, Notation, Part
 
-ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")
+ESCAPE = re.compile(rf"{CODE_UNITS}|\\.")
 JSON = Notation(ESCAPE, lambda raw: json.loads(f'"{raw}"'), lambda text: json.dumps(text, ensure_ascii=False)[1:-1])
 TSV = Notation(re.compile(r"(?!)"), str, lambda text: text.replace("\t", " "))
 MOST_DIGITS = 10  # of the number of a column

@@ -8,19 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.files import read_whole_lines
-from keras_transformer.ground.notations import json_of
 from keras_transformer.text.formats.encodings import decoded, in_encoding
 from keras_transformer.text.formats.entries import Entries, field_of
-from keras_transformer.text.formats.parts import Notation, Part
+from keras_transformer.text.formats.parts import CODE_UNITS, Notation, Part, character_of
 
 UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 TOKEN = re.compile(
     r"(?P<between>(?:\s|/\*(?:[^*]|\*(?!/))*+\*/|//[^\r\n]*+)++)|(?P<quoted>\"(?:[^\"\\]|\\[\s\S])*+\")"
     r"|(?P<bare>[\w.$/:-]++)|(?P<sign>[=;])"
 )
-ESCAPE = re.compile(
-    r"\\[Uu][dD][89abAB][0-9a-fA-F]{2}\\[Uu][dD][c-fC-F][0-9a-fA-F]{2}|\\[Uu][0-9a-fA-F]{4}|\\[0-7]{1,3}|\\[\s\S]"
-)
+ESCAPE = re.compile(CODE_UNITS.replace(r"\\u", r"\\[Uu]") + r"|\\[0-7]{1,3}|\\[\s\S]")
 MEANINGS = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
 WRITTEN = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 ORDERS = "key", "=", "value", ";"
@@ -29,7 +26,7 @@ ORDERS = "key", "=", "value", ";"
 def meaning_of(escape: str) -> str:
     """Return what an escape such as \\n or \\U00e9 means."""
     if escape[1] in "Uu" and len(escape) > 2:
-        return json_of(f'"{escape}"'.replace("\\U", "\\u"))
+        return character_of(escape.replace("\\U", "\\u"))
     return chr(int(escape[1:], 8)) if escape[1] in "01234567" else MEANINGS.get(escape[1], escape[1])
 
 
