@@ -97,3 +97,11 @@ def test_what_cannot_be_is_one_sentence(folder, files, loaded, tmp_path):
     (tmp_path / "source").write_text("a\n", encoding="utf-8")
     (tmp_path / "reference").write_text("b\n", encoding="utf-8")
     assert_one_sentence(calibrate(folder.path, *files), "has one pair")
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_half_of_a_text_has_the_languages_of_its_own_pairs(first):
+    languages = [("en", "de"), ("de", "fr"), ("fr", "en"), ("en", "fr"), ("de", "en")]
+    pairs = [(f"{source} text", f"{target} text") for source, target in languages]
+    half = train.calibrate.Text("all", pairs, languages).every_other("half", first)
+    assert half.pairs == pairs[first::2] and [(f"{s} text", f"{t} text") for s, t in half.codes] == half.pairs
