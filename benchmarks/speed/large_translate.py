@@ -1,13 +1,14 @@
-"""`python -m benchmarks.speed.large_translate RUN EXPORT`: LiteRT beside CTranslate2 in int8, of the same weights.
+"""`python -m benchmarks.speed.large_translate RUN WORK`: LiteRT beside CTranslate2 in int8, of the same weights.
 
 For imported models with random weights, which CTranslate2's format is refused for: both write as many tokens, for they
-never end. RUN is what `keras-transformer import` wrote, EXPORT its `--format litert --quantization int8`. Each has one
-thread. Turns alternate, and the table has the median of processor seconds.
+never end. RUN is what `keras-transformer import` wrote; WORK is a folder for its exports, made if they are not there
+yet: without a shortlist, and with one in which every piece has 100 random others. Each engine has one thread. Turns
+alternate, and the table has the median of processor seconds.
 """
 
+import itertools
 import pathlib
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
 from typing import Annotated
@@ -16,15 +17,27 @@ import ctranslate2
 import typer
 
 from benchmarks.result_files import command_line
+from benchmarks.speed.shortlist import write_random_shortlist
+from benchmarks.speed.translate_work import python
+from export.ctranslate2.convert import write_vocabulary_map
 from export.ctranslate2.spec import model_spec
 from keras_transformer.commands.console import command_app, exit_codes
 from keras_transformer.ground.machine import processor_and_cores
 from keras_transformer.ground.tokens import EOS
 from keras_transformer.lite.translator import LiteTranslator
+from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run
+from keras_transformer.search.options import OFF, ON
+from keras_transformer.shortlist.shortlist import Shortlist
 
 LINE = "a b c d e f"
 MANY = 32  # lines at once
+LONGEST = 16  # tokens of a source that the exports take
+LITE = ["--format", "litert", "--quantization", "int8", "--no-check", "--max-source-tokens", LONGEST]
+HEAD = (
+    f"| beam | shortlist | lines | tokens of each | LiteRT int8 | CTranslate2 {ctranslate2.__version__}, int8 "
+    "| of its time |\n|---:|---|---:|---:|---:|---:|---:|"
+)
 
 app = command_app()
 
@@ -32,36 +45,48 @@ app = command_app()
 @app.command()
 def main(
     run: Annotated[pathlib.Path, typer.Argument(metavar="RUN")],
-    export: Annotated[pathlib.Path, typer.Argument(metavar="EXPORT")],
-    source: Annotated[str, typer.Option(help="The piece of the language that is read.")] = "__en__",
-    target: Annotated[str, typer.Option(help="The piece of the language that is written.")] = "__de__",
+    work: Annotated[pathlib.Path, typer.Argument(metavar="WORK")],
+    source: Annotated[str, typer.Option(help="The language that is read.")] = "en",
+    target: Annotated[str, typer.Option(help="The language that is written.")] = "de",
+    beam: Annotated[list[int] | None, typer.Option(min=1, help="Hypotheses of a search; may be repeated.")] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Turns of each.")] = 7,
 ) -> None:
-    """Print a table in Markdown: one line, and many."""
-    with exit_codes(), tempfile.TemporaryDirectory() as folder:
-        write_ctranslate2(run, pathlib.Path(folder))
-        theirs = ctranslate2.Translator(folder, inter_threads=1, intra_threads=1)
-        ours = LiteTranslator(export, threads=1)
-        print(f"{command_line('speed.large_translate').strip()} on {processor_and_cores()}\n")
-        print(f"| lines | tokens of each | {export.name} | CTranslate2 {ctranslate2.__version__}, int8 | of its time |")
-        print("|---:|---:|---:|---:|---:|")
-        for count in (1, MANY):
-            print(row(ours, theirs, count, source, target, rounds), flush=True)
+    """Print a table in Markdown: greedy and beam 4, one line and many, without a shortlist and with one."""
+    with exit_codes():
+        prepare(run, work / "ctranslate2")
+        languages = ["--source-language", source, "--target-language", target]
+        theirs = ctranslate2.Translator(str(work / "ctranslate2"), inter_threads=1, intra_threads=1)
+        print(f"{command_line('speed.large_translate').strip()} on {processor_and_cores()}\n\n{HEAD}", flush=True)
+        for size, shortlist in itertools.product(beam or (1, 4), (OFF, ON)):
+            export = work / f"litert_{size}_{shortlist}"
+            if not export.exists():
+                search = ["--beam-size", size, "--shortlist", shortlist, *languages]
+                python("-m", "export", run, "--to", export, *LITE, *search)
+            ours = LiteTranslator(export, threads=1)
+            for count in (1, MANY):
+                print(row(ours, theirs, count, source, target, rounds), flush=True)
 
 
-def write_ctranslate2(run: pathlib.Path, folder: pathlib.Path) -> None:
-    """Write a run in CTranslate2's format, int8. The decoder of an imported one begins with the end of sentence."""
+def prepare(run: pathlib.Path, folder: pathlib.Path) -> None:
+    """Give RUN a random shortlist if it has none, and write it in CTranslate2's format, int8, if it is not there."""
+    files = RunFolder(run)
+    if not files.shortlist.exists():
+        write_random_shortlist(run)
+    if folder.exists():
+        return
     transformer, tokenizer = load_run(run)
     spec = model_spec(transformer, tokenizer)
-    spec.config.decoder_start_token = tokenizer.pieces()[EOS]
+    spec.config.decoder_start_token = tokenizer.pieces()[EOS]  # of imported models
     spec.optimize(quantization="int8")
+    folder.mkdir(parents=True)
     spec.save(str(folder))
+    write_vocabulary_map(Shortlist.load(files.shortlist), tokenizer, folder)
 
 
 def row(ours: LiteTranslator, theirs: ctranslate2.Translator, count: int, source: str, target: str, rounds: int) -> str:
     """Return the row of so many lines: seconds per line. Both write as many tokens as ours does, which never ends."""
-    pieces = ours.tokenizer.pieces()
-    line = [source, *(pieces[number] for number in ours.tokenizer.encode(LINE))]
+    pieces, options = ours.tokenizer.pieces(), ours.options
+    line = [ours.languages.source[source], *(pieces[number] for number in ours.tokenizer.encode(LINE))]
     tokens = len(ours.translate([LINE])[0].ids)
 
     def translate():
@@ -70,15 +95,18 @@ def row(ours: LiteTranslator, theirs: ctranslate2.Translator, count: int, source
     def translate_theirs():
         theirs.translate_batch(
             [line] * count,
-            target_prefix=[[target]] * count,
-            beam_size=ours.beam_size,
+            target_prefix=[[ours.languages.target[target]]] * count,
+            beam_size=options.beam_size,
             min_decoding_length=tokens,
             max_decoding_length=tokens,
             max_batch_size=count,
+            use_vmap=options.shortlist == ON,
         )
 
     seconds, seconds_theirs = in_turns(translate, translate_theirs, rounds)
     cells = (
+        options.beam_size,
+        options.shortlist,
         count,
         tokens,
         f"{seconds / count:.3f} s",

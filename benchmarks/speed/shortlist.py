@@ -94,20 +94,26 @@ def prepare_multi30k(folder: pathlib.Path, run: pathlib.Path, data: pathlib.Path
 
 def prepare_random(folder: pathlib.Path, config: TransformerConfig, count: int) -> list[str]:
     """Write a run of random weights with a random shortlist, and return random lines."""
+    write_random_run(folder / "run", config)
+    write_random_shortlist(folder / "run")
+    return random_lines(config, count)
+
+
+def write_random_shortlist(folder: pathlib.Path) -> None:
+    """Write into a run folder a shortlist in which every piece has BEST random ones, some of them often."""
     from keras_transformer.pieces.pair_tokenizer import open_tokenizer
     from keras_transformer.runs.run_folder import RunFolder
     from keras_transformer.shortlist.lexicon import Lexicon
     from keras_transformer.shortlist.shortlist import build, sum_of
 
-    write_random_run(folder / "run", config)
-    run, pieces = RunFolder(folder / "run"), config.vocab_size
-    exponent, shift = ZIPF
+    run = RunFolder(folder)
+    tokenizer = open_tokenizer(run.tokenizer)
+    pieces, (exponent, shift) = len(tokenizer.pieces()), ZIPF
     chances = np.cumsum((np.arange(pieces - 4) + shift) ** -exponent)
     targets = 4 + np.searchsorted(chances[:-1] / chances[-1], np.random.default_rng(2).random((pieces, BEST)))
     keys = np.unique(np.arange(pieces)[:, np.newaxis] * pieces + targets)
     lexicon = Lexicon(*np.divmod(keys, pieces), np.ones(len(keys)))
-    build(lexicon, np.arange(4, 4 + FREQUENT), BEST, pieces, sum_of(open_tokenizer(run.tokenizer))).save(run.shortlist)
-    return random_lines(config, count)
+    build(lexicon, np.arange(4, 4 + FREQUENT), BEST, pieces, sum_of(tokenizer)).save(run.shortlist)
 
 
 def quality(run: pathlib.Path, sources: list[str], references: list[str]) -> str:
