@@ -1,5 +1,9 @@
 """Clients that others wrote for LibreTranslate, and the requests of some more, against the local server."""
 
+import json
+import shutil
+import subprocess
+
 import pytest
 import requests
 
@@ -72,6 +76,54 @@ def test_translatepy(open_server):
     pytest.importorskip("py3langid", reason="needs the extra clean")
     assert client.language(GERMAN).result.alpha2 == "de"
     assert client.translate(GERMAN, "English").result == f"To en: {GERMAN}"
+
+
+@pytest.fixture(scope="module")
+def npm_clients(tmp_path_factory):
+    """A folder with two clients of npm's registry."""
+    if not (npm := shutil.which("npm")):
+        pytest.skip("needs npm")
+    folder = tmp_path_factory.mktemp("npm")
+    install = [npm, "install", "--silent", "libretranslate-ts@0.5.12", "libretranslate@1.0.1"]
+    if subprocess.run(install, cwd=folder, check=False).returncode:
+        pytest.skip("needs npm's registry")
+    return folder
+
+
+def answer_of(script, folder, *arguments):
+    """Run a script of Node.js in a folder, and return what it prints as JSON."""
+    program = ["node", "--input-type=commonjs", "--eval", script, *arguments]
+    done = subprocess.run(program, cwd=folder, check=True, capture_output=True, text=True, timeout=120)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.release
+def test_libretranslate_ts_of_npm(npm_clients, server):
+    script = """
+    const {libreTranslate} = require("libretranslate-ts");
+    const [server, key, german] = process.argv.slice(1);
+    libreTranslate.setApiEndpoint(server);
+    libreTranslate.setApiKey(key);
+    (async () => console.log(JSON.stringify([
+      await libreTranslate.translate("A dog.", "en", "de"),
+      await libreTranslate.translate("A dog.", "en", "xx"),
+      await libreTranslate.detect(german)])))();
+    """
+    translated, refused, detected = answer_of(script, npm_clients, server, KEY, GERMAN)
+    assert translated["translatedText"] == "To de: A dog."
+    assert "xx" in refused["error"]  # its status is 500, whatever the answer has
+    pytest.importorskip("py3langid", reason="needs the extra clean")
+    assert detected["language"] == "de"
+
+
+@pytest.mark.release
+def test_libretranslate_of_npm(npm_clients, open_server):
+    script = """
+    const [apiurl] = process.argv.slice(1);
+    require("libretranslate").translate({query: "A dog.", source: "en", target: "de", apiurl})
+      .then(text => console.log(JSON.stringify(text)));
+    """
+    assert answer_of(script, npm_clients, open_server) == "To de: A dog."
 
 
 def test_the_requests_of_weblate(server):
