@@ -15,6 +15,7 @@ from keras_transformer.pieces.languages import short_code
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.search.options import SearchOptions
 
+from .families import MARIAN, Family, family_of
 from .settings import Languages
 from .weights import EPSILON, POSITIONS
 
@@ -45,10 +46,6 @@ print(tokenizer.batch_decode(model.generate(**batch{of_target}), skip_special_to
 - The run ends an output {extra_length} tokens after the length of its source; `max_length` is one limit for all.
 - {special}
 """
-OF_MARIAN = """\
-`</s>`, `<unk>` and `<pad>` inside a text are special tokens to MarianTokenizer, and text to the run. It also takes
-  `>>xx<<` at the beginning of a text for the name of a language."""
-OF_M2M = "`</s>`, `<unk>`, `<pad>` and pieces of languages inside a text are special tokens there, and text to the run."
 SCORES = """\
 ## Scores
 
@@ -70,30 +67,29 @@ def model_card(
 ) -> str:
     """Return the README.md of the model `name`. `license`: as the hub calls it; None if it is not known."""
     languages, scores, told = languages_of(run), scores_of(run), run.inference().languages
-    is_m2m = bool(told.target_first)
+    family = family_of(config, told)
     codes = all_codes(told) or [code for code in languages if code]
-    return front_matter(name, codes, scores, license, "m2m_100" if is_m2m else "marian") + CARD.format(
+    return front_matter(name, codes, scores, license, family.model_type) + CARD.format(
         name=name,
         languages=f" {languages.source} into {languages.target}" if all(languages) else "",
-        **(usage_of_m2m(told) if is_m2m else USAGE_OF_MARIAN),
+        model=family.model_class,
+        special=family.special,
+        **usage(told),
         scores=scores_table(scores),
         epsilon=epsilon_note(config),
-        positions=f"A source, and an output, has at most {POSITIONS:,} tokens" if is_m2m else positions_note(config),
+        positions=positions_note(config, family),
         penalty=penalty_note(options),
         beam_size=options.beam_size,
         extra_length=options.extra_length,
     )
 
 
-USAGE_OF_MARIAN = {"model": "MarianMTModel", "special": OF_MARIAN, "of_source": "", "of_target": ""}
-
-
-def usage_of_m2m(told: Told) -> dict[str, str]:
-    """Return what a card says of a model that is told its languages: of the first two, for example."""
+def usage(told: Told) -> dict[str, str]:
+    """Return how a model is told its languages in the code of a card: the first and the last, for example."""
+    if not told.target_first:
+        return {"of_source": "", "of_target": ""}
     source, target = next(iter(told.source)), list(told.target)[-1]
     return {
-        "model": "M2M100ForConditionalGeneration",
-        "special": OF_M2M,
         "of_source": f', src_lang="{source}"',
         "of_target": f', forced_bos_token_id=tokenizer.convert_tokens_to_ids("{told.target[target]}")',
     }
@@ -113,8 +109,10 @@ def epsilon_note(config: TransformerConfig) -> str:
     )
 
 
-def positions_note(config: TransformerConfig) -> str:
+def positions_note(config: TransformerConfig, family: Family) -> str:
     limit = f"A source, and an output, has at most {POSITIONS:,} tokens"
+    if family is not MARIAN:
+        return limit
     if config.sinusoids == "paper":
         return f"{limit}; the run has no limit."
     return (

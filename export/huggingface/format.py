@@ -1,4 +1,4 @@
-"""`--format huggingface`: a folder that transformers opens as a MarianMTModel, with a model card."""
+"""`--format huggingface`: a folder that transformers opens, with a model card."""
 
 import dataclasses
 import logging
@@ -49,29 +49,22 @@ class HuggingFace:
 
             from .card import languages_of, model_card
             from .comparison import compare
-            from .m2m import arrays_of_m2m, check_m2m, write_m2m
-            from .settings import config_json, generation_json, write_json, write_tokenizer
-            from .weights import arrays_of, refuse_other_models, write_safetensors
+            from .families import family_of
+            from .settings import Beside
+            from .weights import write_safetensors
 
         model, tokenizer = job.load_run()
-        if is_m2m := bool(job.languages.target_first):
-            check_m2m(model.model_config, tokenizer)
-        else:
-            refuse_other_models(model.model_config)
-        lines, run, config = job.lines(), RunFolder(job.run), model.model_config
+        config = model.model_config
+        family = family_of(config, job.languages)
+        family.check(config, tokenizer)
+        lines, run = job.lines(), RunFolder(job.run)
         translator = Translator(
             model, tokenizer, job.options, max_source_tokens=job.max_source_tokens, languages=job.languages
         )
         longest = translator.max_source_tokens
         with signals_raise(), unfinished_version(folder.parent) as unfinished:
-            arrays = arrays_of_m2m(model, tokenizer) if is_m2m else arrays_of(model)
-            write_safetensors(unfinished / "model.safetensors", arrays)
-            if is_m2m:
-                write_m2m(model, tokenizer, job.languages, job.options, longest, unfinished)
-            else:
-                write_json(unfinished / "config.json", config_json(config))
-                write_json(unfinished / "generation_config.json", generation_json(job.options, longest))
-                write_tokenizer(tokenizer, languages_of(run), longest, unfinished)
+            write_safetensors(unfinished / "model.safetensors", family.arrays(model, tokenizer))
+            family.write(Beside(config, tokenizer, job.languages, languages_of(run), job.options, longest, unfinished))
             card = model_card(folder.name, run, config, job.options, self.license)
             (unfinished / "README.md").write_text(card, encoding="utf-8")
             if lines:

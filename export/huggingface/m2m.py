@@ -1,6 +1,5 @@
 """A Hugging Face folder of M2M100ForConditionalGeneration: the inverse of keras_transformer/models/imported/m2m.py."""
 
-import pathlib
 from typing import Any, NamedTuple
 
 import keras
@@ -15,11 +14,10 @@ from keras_transformer.models.imported.vocabulary import original, renamed
 from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.pieces.pair_tokenizer import PairTokenizer
 from keras_transformer.pieces.tokenizer import Tokenizer
-from keras_transformer.search.options import SearchOptions
 
 from ..expressible import SIZES, expressible
 from ..versions import ExportError
-from .settings import generation_json, shape_json, write_json
+from .settings import Beside, generation_json, shape_json, write_json
 from .weights import EPSILON, float32_arrays, refuse_other_widths
 
 RUNTIME = "Hugging Face's M2M100ForConditionalGeneration"
@@ -123,25 +121,18 @@ def config_json(config: TransformerConfig) -> dict[str, Any]:
     }
 
 
-def write_m2m(
-    model: keras.Model,
-    tokenizer: Tokenizer,
-    languages: Languages,
-    options: SearchOptions,
-    longest: int,
-    folder: pathlib.Path,
-) -> None:
-    """Write config.json, generation_config.json and the files of the tokenizer. longest: tokens of a source."""
-    pieces = Pieces.of(tokenizer)
+def write_m2m(of: Beside) -> None:
+    """Write config.json, generation_config.json and the files of the tokenizer."""
+    pieces, languages, folder = Pieces.of(of.tokenizer), of.languages, of.folder
     ids = {name: number for number, name in enumerate(pieces.names)}
     never = {"bad_words_ids": [[PAD_THERE], [UNK_THERE]], **IDS}
-    generation = generation_json(options, longest) | never
+    generation = generation_json(of.options, of.longest) | never
     if code := languages.default("target"):
         generation["forced_bos_token_id"] = ids[languages.target[code]]
-    write_json(folder / "config.json", config_json(model.model_config))
+    write_json(folder / "config.json", config_json(of.config))
     write_json(folder / "generation_config.json", generation)
-    (folder / SPM).write_bytes(tokenizer.sentencepiece_models["source.spm"])
-    write_json(folder / "tokenizer_config.json", tokenizer_json(pieces, languages, longest))
+    (folder / SPM).write_bytes(of.tokenizer.sentencepiece_models["source.spm"])
+    write_json(folder / "tokenizer_config.json", tokenizer_json(pieces, languages, of.longest))
     if pieces.language_codes():
         of_languages = [name for name in pieces.added if LANGUAGE.fullmatch(name)]
         write_json(folder / "special_tokens_map.json", {"additional_special_tokens": of_languages})

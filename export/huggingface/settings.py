@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.pieces.language_marks import Languages as Told
 from keras_transformer.pieces.pair_tokenizer import PairTokenizer
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.search.options import SearchOptions
@@ -21,6 +22,22 @@ class Languages(NamedTuple):
 
     source: str | None = None
     target: str | None = None
+
+
+class Beside(NamedTuple):
+    """What the files beside the weights tell of a model.
+
+    languages: how it is told them. pair: the languages of a model of one pair. longest: tokens of a source, at most.
+    folder: where the files are written.
+    """
+
+    config: TransformerConfig
+    tokenizer: Tokenizer
+    languages: Told
+    pair: Languages
+    options: SearchOptions
+    longest: int
+    folder: pathlib.Path
 
 
 def shape_json(config: TransformerConfig) -> dict[str, Any]:
@@ -73,6 +90,13 @@ def generation_json(options: SearchOptions, max_source_tokens: int) -> dict[str,
         **IDS,
         "forced_eos_token_id": EOS,
     }
+
+
+def write_beside_marian(of: Beside) -> None:
+    """Write config.json, generation_config.json and the files of the tokenizer."""
+    write_json(of.folder / "config.json", config_json(of.config))
+    write_json(of.folder / "generation_config.json", generation_json(of.options, of.longest))
+    write_tokenizer(of.tokenizer, of.pair, of.longest, of.folder)
 
 
 def write_tokenizer(tokenizer: Tokenizer, languages: Languages, max_source_tokens: int, folder: pathlib.Path) -> None:

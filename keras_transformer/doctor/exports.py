@@ -1,4 +1,4 @@
-"""Whether an export is whole: a SavedModel with its versions, a LiteRT model, one for CTranslate2, a MarianMTModel."""
+"""Whether an export is whole: a SavedModel with its versions, a LiteRT model, one for CTranslate2 or transformers."""
 
 import pathlib
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from keras_transformer.doctor.packages import tensorflow_name, version_of
 from keras_transformer.ground.errors import UserError, first_line_of
 from keras_transformer.ground.files import files_in
 from keras_transformer.ground.notations import json_of
+from keras_transformer.models.imported.families import FAMILIES
 from keras_transformer.pieces.pair_tokenizer import open_tokenizer
 from keras_transformer.runs.lite_folder import DESCRIPTION, Description, LiteFolder, why_damaged
 
@@ -101,19 +102,20 @@ def ctranslate2_model(path: pathlib.Path) -> Iterator[Finding]:
     yield from of_files(path, "a model for CTranslate2", ("model.bin", "config.json"))
 
 
-def marian_mt(path: pathlib.Path) -> Iterator[Finding]:
-    """Yield findings on a MarianMTModel of Hugging Face's transformers."""
+def transformers_model(path: pathlib.Path) -> Iterator[Finding]:
+    """Yield findings on a model of Hugging Face's transformers."""
     try:
         kind = json_of((path / "config.json").read_text("utf-8")).get("model_type")
     except (OSError, ValueError, AttributeError):
         yield missing(f"{path / 'config.json'} is damaged", AGAIN)
         return
-    if kind != "marian":
+    if kind not in list(FAMILIES):  # a list, since a stranger's model_type may have no hash
         yield missing(
-            f"{path} holds a model of the type {kind!r}", "give a run, an export, or a model of the type marian"
+            f"{path} holds a model of the type {kind!r:.60}",
+            f"give a run, an export, or a model of the type {', '.join(FAMILIES)}",
         )
         return
-    yield from of_files(path, "a MarianMTModel", ("vocab.json", "source.spm", "target.spm"))
+    yield from of_files(path, f"a model of {FAMILIES[kind].name}", FAMILIES[kind].needed)
     weights = path / "model.safetensors"
     if not weights.exists() and not has_content(path / "pytorch_model.bin"):
         yield missing(f"{path} has neither {weights.name} nor pytorch_model.bin", AGAIN)

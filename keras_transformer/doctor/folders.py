@@ -3,7 +3,7 @@
 import pathlib
 from collections.abc import Iterator
 
-from keras_transformer.doctor.exports import ctranslate2_model, lite_model, marian_mt, saved_models, version
+from keras_transformer.doctor.exports import ctranslate2_model, lite_model, saved_models, transformers_model, version
 from keras_transformer.doctor.finding import Finding, missing, ok
 from keras_transformer.doctor.runs import run
 from keras_transformer.runs.lite_folder import is_lite_folder
@@ -26,7 +26,7 @@ def folder(path: pathlib.Path) -> Iterator[Finding]:
         yield ok(f"{path} is a {'preset' if holds_preset(path) else 'run folder'}")
         yield from run(RunFolder(path))
     elif (path / "config.json").exists():
-        yield from marian_mt(path)
+        yield from transformers_model(path)
     elif any(child.name.isdigit() and child.is_dir() for child in path.iterdir()):
         yield from saved_models(path)
     else:

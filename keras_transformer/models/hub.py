@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from keras_transformer.ground.errors import UserError, first_line_of
 from keras_transformer.ground.notations import json_of
+from keras_transformer.models.imported.families import FAMILIES, NAMES
 from keras_transformer.runs.run_folder import RUN_MODEL, holds_preset
 
 NAME = re.compile(r"hf:/{1,2}(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")  # a Path has one slash
@@ -20,14 +21,12 @@ SMALL_FILES = (  # by their whole names: a pattern with * would match ../ too
     *("config.json", "model.json", "inference.json", "validation.src.txt", "shortlist.npz"),
     *("tokenizer.model", "tokenizer.model.sha256"),
     *("assets/tokenizer/tokenizer.model", "assets/tokenizer/tokenizer.model.sha256"),
-    # of a MarianMT model
-    *("generation_config.json", "vocab.json", "target_vocab.json", "source.spm", "target.spm", "tokenizer_config.json"),
-    # of an M2M100 model
-    *("sentencepiece.bpe.model", "special_tokens_map.json", "added_tokens.json", "tokenizer.json"),
+    # of a model of Hugging Face
+    *("generation_config.json", "tokenizer_config.json"),
+    *(name for family in FAMILIES.values() for name in (*family.needed, *family.optional)),
 )
 OUR_WEIGHTS = ("model.weights.h5",)
 IMPORTED_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the second, a pickle, only if there is not the first
-IMPORTED = ("marian", "m2m_100")  # model_type of a MarianMT and of an M2M100 model
 
 
 class HubError(UserError):
@@ -81,10 +80,10 @@ def weights_of(folder: pathlib.Path, name: str | os.PathLike) -> tuple[str, ...]
         raise HubError(f"{name} holds no model that can be opened here: it has no config.json.") from None
     except (ValueError, AttributeError):
         raise HubError(f"{name} holds no model that can be opened here: its config.json is no JSON object.") from None
-    if model_type not in IMPORTED:
+    if model_type not in list(FAMILIES):  # a list, since a stranger's model_type may have no hash
         raise HubError(
-            f"{name} holds no model that can be opened here: its config.json has the model_type {model_type!r}. "
-            "MarianMT and M2M100 models can be, and presets and run folders of this project."
+            f"{name} holds no model that can be opened here: its config.json has the model_type {model_type!r:.60}. "
+            f"Models of {NAMES} can be, and presets and run folders of this project."
         )
     return IMPORTED_WEIGHTS
 

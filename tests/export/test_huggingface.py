@@ -9,7 +9,7 @@ import pytest
 
 import keras_transformer as kt
 from export import __main__ as command
-from export.huggingface import weights
+from export.huggingface import families
 from export.huggingface.weights import arrays_of, refuse_other_models, write_safetensors
 from export.versions import ExportError
 from keras_transformer.models.imported.arrays import read_safetensors
@@ -155,7 +155,7 @@ def test_weights_that_are_not_the_run_s_are_not_published(random_folder, tmp_pat
         arrays = arrays_of(model)
         return arrays | {"final_logits_bias": arrays["final_logits_bias"] + np.arange(330, dtype=np.float32) / 30}
 
-    monkeypatch.setattr(weights, "arrays_of", damaged)
+    monkeypatch.setattr(families, "arrays_of", damaged)
     refused = huggingface(random_folder, tmp_path / "to", "--extra-length", 12)
     assert_one_sentence(refused, "does not score translations as the run does", "Nothing was published.")
     assert not (tmp_path / "to").exists()

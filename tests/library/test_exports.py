@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from keras_transformer.doctor import exports, folders
 from keras_transformer.doctor.finding import MISSING, NOTE, OK
+from keras_transformer.models.imported.families import FAMILIES
 from keras_transformer.runs.lite_folder import Description
 from tests.support.findings import cut, removed, states, the_missing
 from tests.support.marian_files import safetensors
@@ -107,8 +108,9 @@ def test_a_certificate_tells_how_many_translations_differed_and_that_there_was_n
 
 
 def test_a_marian_model_needs_all_of_its_files_and_whole_weights(tmp_path):
-    (tmp_path / "config.json").write_text('{"model_type": "t5"}')
-    assert "of the type 't5'" in the_missing(folders.folder(tmp_path)).text
+    for kind in ("bert", ["marian"]):
+        (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
+        assert f"of the type {kind!r}" in the_missing(folders.folder(tmp_path)).text
     (tmp_path / "config.json").write_text('{"model_type": "marian"}')
     for name in ("vocab.json", "source.spm", "target.spm", "pytorch_model.bin"):
         assert MISSING in states(folders.folder(tmp_path))
@@ -119,6 +121,16 @@ def test_a_marian_model_needs_all_of_its_files_and_whole_weights(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(safetensors({"a": np.ones(3, "<f4")}))
     [_, whole] = folders.folder(tmp_path)
     assert whole == (OK, "its weights are complete", "keras-transformer import makes a run folder of it")
+
+
+@pytest.mark.parametrize("model_type", FAMILIES)
+def test_a_model_of_each_family_needs_the_files_of_its_tokenizer(tmp_path, model_type):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
+    for name in ("model.safetensors", *FAMILIES[model_type].needed):
+        assert MISSING in states(folders.folder(tmp_path))
+        (tmp_path / name).write_bytes(safetensors({"a": np.ones(3, "<f4")}))
+    assert states(folders.folder(tmp_path)) == [OK, OK]
+    assert next(iter(folders.folder(tmp_path))).text.endswith(f"is a model of {FAMILIES[model_type].name}")
 
 
 @pytest.mark.parametrize(

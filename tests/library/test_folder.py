@@ -12,7 +12,8 @@ import sentencepiece
 import keras_transformer as kt
 from keras_transformer.ground.tokens import BOS, PAD
 from keras_transformer.models.imported.errors import ImportedModelError
-from keras_transformer.models.imported.folder import import_folder
+from keras_transformer.models.imported.families import FAMILIES
+from keras_transformer.models.imported.folder import READERS, import_folder
 from keras_transformer.models.imported.vocabulary import Vocabulary
 from keras_transformer.models.imported.weights import Tokens
 from tests.support.damage import cuts
@@ -205,8 +206,13 @@ def test_one_matrix_does_it_all_only_if_pieces_and_arrays_are_the_same():
     assert not any(shared._replace(**{name: value}).is_shared for name, value in changes.items())
 
 
+def test_each_family_has_a_reader():
+    assert READERS.keys() == FAMILIES.keys()
+
+
 HUGGINGFACE_DAMAGES = {
-    "bert": (settings(model_type="bert"), 'model_type: \'bert\'; only "marian" and "m2m_100" can be imported'),
+    "bert": (settings(model_type="bert"), "model_type: 'bert'; only marian, m2m_100 can be imported"),
+    "no text": (settings(model_type=["marian"]), r"model_type: \['marian'\]; only marian, m2m_100 can be imported"),
     "scale": (settings(scale_embedding=False), "scale_embedding: False; only True"),
     "before": (settings(normalize_before=True), "normalize_before: True; only False"),
     "heads": (

@@ -3,21 +3,24 @@
 import os
 import pathlib
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from keras_transformer.models.imported.arrays import read_json
 from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.huggingface import HUGGINGFACE, MARIAN, MODEL_TYPE, POSITIONS, import_huggingface
-from keras_transformer.models.imported.m2m import MODEL_TYPE as M2M
 from keras_transformer.models.imported.m2m import import_m2m
 from keras_transformer.models.imported.marian import import_marian
 from keras_transformer.models.imported.model import ImportedModel
 
+READERS: dict[str, Callable[..., ImportedModel]] = {
+    MODEL_TYPE: import_huggingface,
+    "m2m_100": import_m2m,
+}  # of FAMILIES
 OF_MARIAN = "*.npz", "decoder.yml", "*.bin"  # files of which its folders have at least one
 
 
 def import_folder(path: str | os.PathLike, positions: str | None = None) -> ImportedModel:
-    """Read a model of Marian, or of Hugging Face's MarianMT or M2M100, from its folder, or from a model.npz in one.
+    """Read a model of Marian, or of one of FAMILIES, from its folder, or from a model.npz in one.
 
     positions: "huggingface" or "marian", whose function a folder of Hugging Face is to compute; None: Hugging Face's.
     One of Marian computes that of Marian.
@@ -31,13 +34,13 @@ def import_folder(path: str | os.PathLike, positions: str | None = None) -> Impo
         raise ImportedModelError(f"There is no folder {path}.")
     if path.is_dir() and (path / "config.json").exists():
         kind = read_json(path / "config.json").get("model_type")
-        if kind not in (MODEL_TYPE, M2M):
+        if kind not in list(READERS):  # a list, since a stranger's model_type may have no hash
             raise ImportedModelError(
-                f'{path / "config.json"} has model_type: {kind!r}; only "{MODEL_TYPE}" and "{M2M}" can be imported.'
+                f"{path / 'config.json'} has model_type: {kind!r:.60}; only {', '.join(READERS)} can be imported."
             )
-        if kind == M2M and positions == MARIAN:
+        if kind != MODEL_TYPE and positions == MARIAN:
             raise ImportedModelError(f"{path} is not of Marian: its positions can be {HUGGINGFACE} alone.")
-        model = import_m2m(path) if kind == M2M else import_huggingface(path, positions or HUGGINGFACE)
+        model = READERS[kind](path, MARIAN) if positions == MARIAN else READERS[kind](path)
         model.inference().check()
         return model
     if path.is_dir() and not any(True for pattern in OF_MARIAN for _ in path.glob(pattern)):
