@@ -1,11 +1,12 @@
 """The languages of lines inside a graph: as keras_transformer/pieces/language_marks.py finds them in Python."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_transformer.ground.tokens import EOS, PAD
-from keras_transformer.pieces.language_marks import SIDES, SOURCE, TARGET, Languages, MarkReader, named
+from keras_transformer.pieces.language_marks import SIDES, SOURCE, TARGET, Languages, MarkReader, Tag, named
 from keras_transformer.pieces.languages import SHORT_CODES, short_code
 from keras_transformer.pieces.pair_tokenizer import SPECIAL_PIECES
 from keras_transformer.pieces.sources import LEAVE_OUT
@@ -15,14 +16,17 @@ from .ragged_rows import kept
 from .slices import with_end
 
 UNKNOWN, UNTOLD, SEVERAL = -1, -2, -3  # in place of the number of a language
-BEGINS = "begins_with_mark"  # among the rules of lines
+BEGINS = "first_marks"  # among the rules of lines
 END = SPECIAL_PIECES[EOS]
 CONTRADICTION = f"A line begins with the tag of another language than is asked for: {LEAVE_OUT}"
 VERBS = {SOURCE: "reads", TARGET: "writes"}
 
 
 class LineMarks(NamedTuple):
-    """The tokens that tell a model the languages of B lines, int32 (B,) each: PAD for none; see `Marks`."""
+    """The tokens that tell a model the languages of B lines, PAD for none; see `Marks`.
+
+    first int32 (B, F), in which F is the most that a language has; last, opening int32 (B,).
+    """
 
     first: Any
     last: Any
@@ -46,17 +50,22 @@ class GraphLanguages(tf.Module):
 
     def default_marks(self, lines) -> LineMarks:
         """Return the marks of so many lines, int (), that name no languages. Raises ConfigError if they have to."""
-        marks = self._reader.marks(*self.languages.chosen())
-        return LineMarks(*(tf.fill([lines], of_place[0] if of_place else PAD) for of_place in marks))
+        codes = zip(SIDES, self.languages.chosen(), strict=True)
+        return self._of_tags(lines, {side: self._sides[side].default_tag(code, lines) for side, code in codes})
 
     def marks(self, source, target) -> LineMarks:
         """Return the marks of lines: string (B,) each. The graph fails with a sentence if the model lacks a language.
 
         A code that is empty stands for the default.
         """
-        tokens = {side: self._sides[side].tokens(codes) for side, codes in ((SOURCE, source), (TARGET, target))}
+        tags = {side: self._sides[side].tags(codes) for side, codes in ((SOURCE, source), (TARGET, target))}
+        return self._of_tags(tf.size(source), tags)
+
+    def _of_tags(self, lines, tags: dict) -> LineMarks:
+        """Return the marks of so many lines, int (), from the tokens of each side, int32 (B, F)."""
         places = (self.languages.source_first, self.languages.source_last, self.languages.target_first)
-        return LineMarks(*(tokens[side] if side else tf.fill(tf.shape(source), PAD) for side in places))
+        first, last, opening = (tags[side] if side else tf.fill([lines, 1], PAD) for side in places)
+        return LineMarks(first, last[:, 0], opening[:, 0])
 
     def of_source(self, pieces, marks: LineMarks):
         """Return sources with EOS and their marks: int32 RaggedTensor (B, None) -> the same.
@@ -65,9 +74,9 @@ class GraphLanguages(tf.Module):
         """
         if not self.most_in_source:
             return with_end(pieces)
-        begins = pieces[:, :1].to_tensor(PAD, shape=(None, 1))  # (B, 1)
-        is_tag = tf.reduce_any(begins == sorted(self._reader.tokens), axis=1)
-        is_other = is_tag & (marks.first != PAD) & (begins[:, 0] != marks.first)
+        tags = tf.constant(padded_rows(self._reader.tags), tf.int32)[tf.newaxis]  # (1, T, F)
+        is_own = tf.reduce_all(tags == marks.first[:, tf.newaxis], axis=2)  # (B, T)
+        is_other = tf.reduce_any(begin_with(pieces, tags) & ~is_own, axis=1) & (marks.first[:, 0] != PAD)
         check = tf.debugging.Assert(~tf.reduce_any(is_other), [CONTRADICTION, tf.where(is_other)[:1]])
         with tf.control_dependencies([check]):
             return with_marks(pieces, tf.identity(marks.first), marks.last)
@@ -75,12 +84,14 @@ class GraphLanguages(tf.Module):
     def of_target(self, pieces, marks: LineMarks):
         """Return outputs with EOS and their openings: int32 RaggedTensor (B, None) -> the same."""
         return (
-            with_marks(pieces, marks.opening, tf.zeros_like(marks.opening)) if self.has_openings else with_end(pieces)
+            with_marks(pieces, marks.opening[:, tf.newaxis], tf.zeros_like(marks.opening))
+            if self.has_openings
+            else with_end(pieces)
         )
 
     def rules(self, marks: LineMarks) -> dict:
-        """Return the rule of the search by its name, and under BEGINS whether sources begin with a mark: (B,) each."""
-        rules = {BEGINS: marks.first != PAD} if self.most_in_source else {}
+        """Return the rule of the search by its name, and under BEGINS with how many marks sources begin: (B,) each."""
+        rules = {BEGINS: tf.math.count_nonzero(marks.first != PAD, 1, dtype=tf.int32)} if self.most_in_source else {}
         return rules | ({"openings": marks.opening} if self.has_openings else {})
 
     def priced(self, log_probs):
@@ -96,7 +107,7 @@ class GraphLanguages(tf.Module):
         """
         if not self.most_in_source:
             return pieces
-        is_first = rules[BEGINS][:, tf.newaxis] & (tf.range(tf.shape(pieces)[1]) == 0)
+        is_first = tf.range(tf.shape(pieces)[1]) < rules[BEGINS][:, tf.newaxis]
         is_behind = tf.cumsum(tf.cast(pieces == END, tf.int32), axis=1, exclusive=True) > 0
         return tf.where(is_first | is_behind, END, pieces)
 
@@ -121,11 +132,12 @@ class Side(tf.Module):
             meanings[short] = SEVERAL if short in meanings else number
         long = {code: meanings[short] for code, short in SHORT_CODES.items() if short in meanings}
         default = languages.default(side)
-        tokens = [reader.token(side, code) for code in codes]
+        self.codes = codes
+        rows = padded_rows([(), *(reader.tag(side, code) for code in codes)])
         with tf.init_scope():
             self.by_code = table(numbers | {"": numbers.get(default, UNTOLD)})
             self.by_meaning = table(long | meanings or {"": UNKNOWN})
-            self.of_numbers = tf.constant([PAD, *tokens], tf.int32)
+            self.of_numbers = tf.constant(rows, tf.int32)
         self.sentences = {
             UNKNOWN: f"This model {VERBS[side]} {named(codes)}; the {side}_language is another."
             if codes
@@ -134,8 +146,13 @@ class Side(tf.Module):
             UNTOLD: f"This model {VERBS[side]} {named(codes)}: say which is the {side}_language.",
         }
 
-    def tokens(self, codes):
-        """Return the token of each language, PAD for none: string (B,) -> int32 (B,)."""
+    def default_tag(self, code: str, lines):
+        """Return the tokens of one language for so many lines, int (): int32 (B, F), PAD for none."""
+        row = 1 + self.codes.index(code) if code else 0
+        return tf.repeat(self.of_numbers[row : row + 1], lines, axis=0)
+
+    def tags(self, codes):
+        """Return the tokens of each language, PAD for none: string (B,) -> int32 (B, F)."""
         numbers = self.by_code.lookup(codes)
         subtags = tf.strings.regex_replace(tf.strings.lower(codes, encoding="utf-8"), "[-_].*", "")
         numbers = tf.where(numbers == UNKNOWN, self.by_meaning.lookup(subtags), numbers)
@@ -154,13 +171,29 @@ def table(numbers: dict[str, int]) -> tf.lookup.StaticHashTable:
     return tf.lookup.StaticHashTable(texts, UNKNOWN)
 
 
+def padded_rows(tags: Sequence[Tag]) -> list[list[int]]:
+    """Return the tokens of languages, as many for each: PAD fills a row."""
+    most = max(map(len, tags), default=1) or 1
+    return [[*tag, *[PAD] * (most - len(tag))] for tag in tags]
+
+
+def begin_with(pieces, tags):
+    """Return which of T tags each sequence begins with.
+
+    Shapes: pieces int32 RaggedTensor (B, None), tags int32 (B or 1, T, F) -> bool (B, T).
+    """
+    width = tf.shape(tags)[2]
+    begins = pieces[:, :width].to_tensor(PAD, shape=tf.stack([-1, width]))
+    return tf.reduce_all((tags == PAD) | (tags == begins[:, tf.newaxis]), axis=2)
+
+
 def with_marks(pieces, first, last):
     """Return sequences with EOS and two marks around them: int32 RaggedTensor (B, None) -> the same.
 
-    first, last: the tokens before a sequence and behind its EOS, int32 (B,), PAD for none. One that a sequence begins
-    with already is not put there again.
+    first, last: the tokens before a sequence, int32 (B, F), and behind its EOS, int32 (B,), PAD for none. Those that a
+    sequence begins with already are not put there again.
     """
-    first = tf.where(pieces[:, :1].to_tensor(PAD, shape=(None, 1))[:, 0] == first, PAD, first)
+    first = tf.where(begin_with(pieces, first[:, tf.newaxis]), PAD, first)
     end = tf.fill([pieces.nrows(), 1], EOS)
-    ids = tf.concat([first[:, tf.newaxis], pieces, end, last[:, tf.newaxis]], axis=1)
+    ids = tf.concat([first, pieces, end, last[:, tf.newaxis]], axis=1)
     return kept(ids, ids.values != PAD)

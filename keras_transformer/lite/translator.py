@@ -100,7 +100,7 @@ class LiteTranslator(Engine):
         constraints = with_openings(self._constraints.read(asks, first_line), marks)
         longest = self.description.max_source_tokens
         encoded = list(
-            encoded_lines(self.tokenizer, lines, longest, first_line, tags=self._mark_reader.tokens, marks=marks)
+            encoded_lines(self.tokenizer, lines, longest, first_line, tags=self._mark_reader.tags, marks=marks)
         )
         results = search_under(constraints, asks, encoded, self._search_ids, self.tokenizer.decode)
         if lost := [number for number, translations in enumerate(results) if not translations]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_transformer.ground.errors import ConfigError
-from keras_transformer.ground.tokens import EOS, PAD
+from keras_transformer.ground.tokens import EOS
 from keras_transformer.pieces.languages import short_code
 
 if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
@@ -20,24 +20,33 @@ PLACES = ("source_first", "source_last", "target_first")
 MOST_NAMED = 12  # in a refusal
 
 
+Tag = tuple[int, ...]  # the tokens that stand for a language
+
+
+def begins_with(ids: Sequence[int], tag: Tag) -> bool:
+    """Return whether tokens begin with those of a language."""
+    return tuple(ids[: len(tag)]) == tag
+
+
 class Marks(NamedTuple):
     """The tokens that tell a model the languages of a sentence: at both ends of its source, and before its output."""
 
-    first: tuple[int, ...] = ()
-    last: tuple[int, ...] = ()
-    opening: tuple[int, ...] = ()
+    first: Tag = ()
+    last: Tag = ()
+    opening: Tag = ()
 
     def around(self, ids: Sequence[int], longest: int = sys.maxsize) -> list[int]:
         """Return the tokens of a source with EOS and its marks, `longest` at most.
 
         A tag that the text has already is not put there again.
         """
-        ids = ids[len(self.first) :] if tuple(ids[: len(self.first)]) == self.first else ids
+        ids = ids[len(self.first) :] if begins_with(ids, self.first) else ids
         return [*self.first, *ids[: longest - 1 - len(self.first) - len(self.last)], EOS, *self.last]
 
-    def contradicts(self, ids: Sequence[int], tokens: Collection[int]) -> bool:
-        """Return whether a text begins with another one of the tokens of languages than its own first mark."""
-        return bool(self.first) and bool(ids) and ids[0] in tokens and ids[0] != self.first[0]
+    def other_tag(self, ids: Sequence[int], tags: Collection[Tag]) -> Tag:
+        """Return with which tag of another language a text begins, if it has a first mark of its own; () if none."""
+        found = (tag for tag in tags if tag != self.first and begins_with(ids, tag))
+        return next(found, ()) if self.first else ()
 
     def before(self, ids: Sequence[int]) -> list[int]:
         """Return the tokens of an output with its opening and EOS."""
@@ -54,9 +63,10 @@ NO_CODES = ("", "")
 class Languages(NamedTuple):
     """Which languages a model reads and writes, and how it is told which.
 
-    source, target: by the code of a language, such as "en", the piece that stands for it; "" if none does. Empty: not
-    known. source_first, source_last, target_first: whose piece is the first token of the source, comes after its EOS,
-    and is the first token of the output: "source", "target", or "" for nobody's. The model does not choose the
+    source, target: by the code of a language, such as "en", the piece that stands for it; "" if none does. Several
+    pieces with spaces between them can stand for one that a source begins with, as "▁ <2de>". Empty: not known.
+    source_first, source_last, target_first: whose piece is the first token of the source, comes after its EOS, and is
+    the first token of the output: "source", "target", or "" for nobody's. The model does not choose the
     first token of the output, so its log-probability counts as 0. default_source, default_target: the codes of those
     that are taken if a sentence names none.
     """
@@ -93,6 +103,8 @@ class Languages(NamedTuple):
                 raise ConfigError(f"languages.{place} is {side!r:.60}; it must be 'source', 'target' or ''.")
             if side and not all(getattr(self, side).values()):
                 raise ConfigError(f"languages.{place} is {side!r}, but a language of that side has no piece.")
+            if side and place != "source_first" and any(" " in piece for piece in getattr(self, side).values()):
+                raise ConfigError(f"languages.{place} is {side!r}, but a language of that side has several pieces.")
         for side in SIDES:
             default = getattr(self, f"default_{side}")
             if default and (not isinstance(default, str) or default not in getattr(self, side)):
@@ -103,8 +115,10 @@ class Languages(NamedTuple):
         return {**self._asdict(), SOURCE: dict(self.source), TARGET: dict(self.target)}
 
     def pieces(self) -> frozenset[str]:
-        """Return the pieces that stand for a language, which no text has."""
-        return frozenset(piece for side in (self.source, self.target) for piece in side.values() if piece)
+        """Return the pieces that stand for languages."""
+        return frozenset(
+            piece for side in (self.source, self.target) for text in side.values() for piece in text.split()
+        )
 
     def by_default(self, source: str = "", target: str = "") -> "Languages":
         """Return these with other defaults, which `chosen` finds. Raises ConfigError as that does."""
@@ -180,7 +194,7 @@ def named(codes: Sequence[str]) -> str:
 class MarkReader:
     """Turns the languages of a sentence into Marks. Raises ConfigError if the tokenizer lacks a piece of a language.
 
-    tokens: those that stand for a language.
+    tags: the tokens of each language, in order.
     """
 
     def __init__(self, languages: Languages, tokenizer: "Tokenizer"):
@@ -189,20 +203,22 @@ class MarkReader:
         if missing := sorted(languages.pieces() - ids.keys()):
             raise ConfigError(f"The tokenizer has no piece {missing[0]!r}, which stands for a language.")
         self._ids = {
-            side: {code: ids[piece] for code, piece in getattr(languages, side).items() if piece} for side in SIDES
+            side: {code: tuple(ids[piece] for piece in text.split()) for code, text in getattr(languages, side).items()}
+            for side in SIDES
         }
-        self.tokens = {number for side in self._ids.values() for number in side.values()}
-        self.most_in_source = bool(languages.source_first) + bool(languages.source_last)
+        self.tags = sorted({tag for side in self._ids.values() for tag in side.values() if tag})
+        first, last = (self._ids.get(side, {}).values() for side in (languages.source_first, languages.source_last))
+        self.most_in_source = sum(max(map(len, tags), default=0) for tags in (first, last))
 
-    def token(self, side: str, code: str) -> int:
-        """Return the token that stands for a language of a side; PAD if none does."""
-        return self._ids[side].get(code, PAD)
+    def tag(self, side: str, code: str) -> Tag:
+        """Return the tokens that stand for a language of a side; () if none does."""
+        return self._ids[side].get(code, ())
 
     def marks(self, source: str, target: str) -> Marks:
         """Return the marks of a sentence with two codes that `Languages.chosen` returned."""
         codes = {SOURCE: source, TARGET: target}
         sides = (getattr(self.languages, place) for place in PLACES)
-        return Marks(*((self._ids[side][codes[side]],) if side and codes[side] else () for side in sides))
+        return Marks(*(self.tag(side, codes[side]) if side else () for side in sides))
 
     def of_pairs(self, codes: Sequence[Codes]) -> list[Marks]:
         """Return the marks of sentence pairs in these languages, by `Languages.told`; [] if the model is told none."""
@@ -210,7 +226,7 @@ class MarkReader:
 
     def marks_on(self, source: Sequence[int], target: Sequence[int]) -> Marks:
         """Return the marks that the tokens of a pair have, as `Marks.around` and `Marks.before` put them there."""
-        places = source[:1], source[-1:], target[:1]
-        found = ([token for token in tokens if token in self.tokens] for tokens in places)
+        tokens = source, source[-1:], target
+        found = (next((tag for tag in self.tags if begins_with(ids, tag)), ()) for ids in tokens)
         sides = (getattr(self.languages, place) for place in PLACES)
-        return Marks(*(tuple(tokens) if side else () for side, tokens in zip(sides, found, strict=True)))
+        return Marks(*(tag if side else () for side, tag in zip(sides, found, strict=True)))

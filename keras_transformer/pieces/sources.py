@@ -11,7 +11,7 @@ from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.ground.tokens import PAD, UNK
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.pieces.batching import BYTES_PER_TOKEN, LONGEST_SOURCE
-from keras_transformer.pieces.language_marks import NO_MARKS, Marks
+from keras_transformer.pieces.language_marks import NO_MARKS, Marks, Tag
 from keras_transformer.pieces.normalization import is_blank
 
 if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
@@ -99,7 +99,7 @@ def encoded_lines(
     first_line: int = 1,
     are_targets: bool = False,
     marks: Sequence[Marks] = (),
-    tags: Collection[int] = (),
+    tags: Collection[Tag] = (),
 ) -> Iterator[list[int]]:
     """Yield the token ids of each line, ending in EOS; [] for a blank line.
 
@@ -108,8 +108,8 @@ def encoded_lines(
     the first is number `first_line`. A line of more than BYTES_PER_TOKEN bytes per token is cut to these before, so
     that no line costs more than that. A source line that begins with a tag of a language which the tokenizer does not
     have is named too. are_targets: whether the lines are of the target side. marks: of each line, whose tokens then
-    stand at both ends of its own, and count among the `longest`: see `Marks.around`. tags: the tokens that stand for a
-    language. Raises InputError for a line that begins with one, and has another one as its first mark.
+    stand at both ends of its own, and count among the `longest`: see `Marks.around`. tags: the tokens of each language.
+    Raises InputError for a line that begins with those of one, and has another one as its first mark.
     """
     most = longest * BYTES_PER_TOKEN
     cut = [first_bytes(line, most) for line in lines]
@@ -132,8 +132,9 @@ def encoded_lines(
             )
         if len(cut[number - first_line]) < len(line):
             log.warning("line %d has more than %d bytes; only the first of them are used", number, most)
-        if of_line.contradicts(ids, tags):
-            written, asked = (tokenizer.pieces()[token] for token in (ids[0], of_line.first[0]))
+        if other := of_line.other_tag(ids, tags):
+            pieces = tokenizer.pieces()
+            written, asked = (" ".join(pieces[token] for token in tag) for tag in (other, of_line.first))
             raise InputError(f"Line {number} begins with {written}, but its language is {asked}: {LEAVE_OUT}")
         room = longest - 1 - len(of_line.first) - len(of_line.last)
         if len(ids) > room:

@@ -121,9 +121,7 @@ class Explainer:
         config_of(self._transformer)
         [sentence], [prefix] = list_of_lines([sentence], "Sentence"), list_of_lines([prefix], "Prefix")
         marks = self._mark_reader.marks(*self._mark_reader.languages.chosen(source_language, target_language))
-        [ids] = encoded_lines(
-            self.tokenizer, [sentence], self.most_tokens, tags=self._mark_reader.tokens, marks=[marks]
-        )
+        [ids] = encoded_lines(self.tokenizer, [sentence], self.most_tokens, tags=self._mark_reader.tags, marks=[marks])
         if not ids:
             raise ConfigError("The sentence is blank: give one with words.")
         limit = min(self.options.max_length or self.most_tokens, self.most_tokens)

@@ -145,7 +145,7 @@ class Scorer:
         marks = self._mark_reader.marks(*self._mark_reader.languages.chosen(source_language, target_language))
         of_each = [marks] * len(sources)
         source_ids = list(
-            encoded_lines(self.tokenizer, sources, self.max_source_tokens, tags=self._mark_reader.tokens, marks=of_each)
+            encoded_lines(self.tokenizer, sources, self.max_source_tokens, tags=self._mark_reader.tags, marks=of_each)
         )
         target_ids = [[*marks.opening, *ids, EOS] for ids in self.tokenizer.encode_target_batch(targets)]
         for number, ids in enumerate(target_ids, 1):

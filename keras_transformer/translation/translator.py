@@ -237,7 +237,7 @@ class Translator(Engine):
         constraints = with_openings(self._reader.read(asks, first_line), marks)
         encoded = list(
             encoded_lines(
-                self.tokenizer, lines, self.max_source_tokens, first_line, tags=self._mark_reader.tokens, marks=marks
+                self.tokenizer, lines, self.max_source_tokens, first_line, tags=self._mark_reader.tags, marks=marks
             )
         )
         if self.trained_tokens is not None:

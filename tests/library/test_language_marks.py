@@ -14,6 +14,7 @@ TAGS = Languages({}, {"deu": ">>deu<<", "fra": ">>fra<<"}, source_first="target"
 MANY = {"eng_Latn": "eng_Latn", "deu_Latn": "deu_Latn", "srp_Cyrl": "srp_Cyrl", "srp_Latn": "srp_Latn"}
 NLLB = Languages(MANY, MANY, source_first="source", target_first="target")
 LEGACY = NLLB._replace(source_first="", source_last="source")
+WORDS = Languages({"en": ""}, {"de": "eng_Latn >>deu<<", "fr": ">>fra<<"}, source_first="target")
 
 
 class Pieces:
@@ -69,6 +70,8 @@ def test_of_many_languages_a_refusal_names_some():
         (TAGS, ("", ""), Marks(), 1),
         (NLLB, ("eng_Latn", "deu_Latn"), Marks((4,), (), (5,)), 1),
         (LEGACY, ("deu_Latn", "srp_Cyrl"), Marks((), (5,), (6,)), 1),
+        (WORDS, ("en", "de"), Marks((4, 8)), 2),
+        (WORDS, ("en", "fr"), Marks((9,)), 2),
     ],
 )
 def test_each_piece_stands_in_its_place(languages, codes, marks, most_in_source):
@@ -81,7 +84,7 @@ def test_a_piece_that_the_tokenizer_lacks_is_named():
         MarkReader(Languages({"en": "__en__"}), Pieces())
 
 
-@pytest.mark.parametrize("languages", [NO_LANGUAGES, ONE_PAIR, TAGS, NLLB, LEGACY])
+@pytest.mark.parametrize("languages", [NO_LANGUAGES, ONE_PAIR, TAGS, NLLB, LEGACY, WORDS])
 def test_languages_are_what_their_json_says(languages):
     assert Languages.of(json.loads(json.dumps(languages.as_json()))) == languages
 
@@ -95,6 +98,7 @@ def test_languages_are_what_their_json_says(languages):
         ({"target": {"de": 3}}, "languages.target is"),
         ({"target_first": "both"}, "languages.target_first is 'both'"),
         ({"source_first": "target", "target": {"de": ""}}, "a language of that side has no piece"),
+        ({"target_first": "target", "target": {"de": "a b"}}, "a language of that side has several pieces"),
     ],
 )
 def test_json_that_describes_no_languages_is_one_sentence(values, sentence):
@@ -102,8 +106,8 @@ def test_json_that_describes_no_languages_is_one_sentence(values, sentence):
         Languages.of(values)
 
 
-@pytest.mark.parametrize("longest", range(3, 8))
-@pytest.mark.parametrize("marks", [Marks(), Marks((9,)), Marks((4,), (), (5,)), Marks((), (5,), (6,))])
+@pytest.mark.parametrize("longest", range(3, 9))
+@pytest.mark.parametrize("marks", [Marks(), Marks((9,)), Marks((4,), (), (5,)), Marks((), (5,), (6,)), Marks((8, 9))])
 def test_a_source_has_its_marks_once_and_is_cut_between_them(marks, longest):
     text = [10, 11, 12, 13]
     found = marks.around(text, longest)
@@ -132,6 +136,7 @@ def test_models_of_marian_have_the_languages_of_their_tags_or_of_their_pair(piec
         (NLLB, ("en", "de"), ("eng_Latn", "deu_Latn")),
         (LEGACY, ("deu", "en"), ("deu_Latn", "eng_Latn")),
         (TAGS, ("en", "fr"), ("", "fra")),  # nothing is known of its sources
+        (WORDS, ("en", "deu"), ("en", "de")),
     ],
 )
 def test_marks_are_found_on_the_pair_that_has_them(languages, codes, told):
@@ -142,6 +147,14 @@ def test_marks_are_found_on_the_pair_that_has_them(languages, codes, told):
     assert reader.marks_on(marks.around([20, 21]), marks.before([30])) == marks
     assert reader.marks_on([20, EOS], [30, EOS]) == Marks()
     assert languages.of_lines([codes]) == {"source_language": [told[0]], "target_language": [told[1]]}
+
+
+def test_a_text_that_begins_with_all_pieces_of_another_language_has_another_tag():
+    reader = MarkReader(WORDS, Pieces())
+    marks = reader.marks("en", "de")
+    assert [marks.other_tag(ids, reader.tags) for ids in ([4, 8, 20], [4, 20], [9, 20], [])] == [(), (), (9,), ()]
+    assert reader.marks("en", "fr").other_tag([4, 8, 20], reader.tags) == (4, 8)
+    assert Marks().other_tag([9, 20], reader.tags) == ()
 
 
 def test_a_model_of_one_pair_is_told_nothing():

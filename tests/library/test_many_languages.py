@@ -29,7 +29,8 @@ PIECES = {"en": "__en__", "de": "__de__", "fr": "__fr__"}
 M2M = Languages(PIECES, PIECES, source_first="source", target_first="target")
 LEGACY = Languages(PIECES, PIECES, source_last="source", target_first="target")
 TAGS = Languages(target=PIECES, source_first="target")
-ALL = {"m2m": M2M, "legacy": LEGACY, "tags": TAGS}
+WORDS = Languages(target={code: f"{piece} __en__" for code, piece in PIECES.items()}, source_first="target")
+ALL = {"m2m": M2M, "legacy": LEGACY, "tags": TAGS, "words": WORDS}
 LINES = [SENTENCES[0], "a lazy hen", "", SENTENCES[1], "one"]
 OPTIONS = SearchOptions(beam_size=3, n_best=3, extra_length=5)
 
@@ -67,6 +68,8 @@ def told(tokenizer, languages, line, source, target):
         [id_of(tokenizer, codes[side])] if side else []
         for side in (languages.source_first, languages.source_last, languages.target_first)
     ]
+    if languages is WORDS:
+        marks[0].append(id_of(tokenizer, "en"))
     return [*marks[0], *tokenizer.encode(line), EOS, *marks[1]], marks[2]
 
 
@@ -183,7 +186,7 @@ def test_lines_and_messages_go_to_their_language(translator_for):
 def test_each_line_may_have_languages_of_its_own(translator_for, name):
     translator, lines = translator_for(name), LINES[:2] + LINES[3:4]
     targets = ["de", "fr", "de"]
-    sources = ["en", "en", "fr"] if name != "tags" else ""
+    sources = ["en", "en", "fr"] if ALL[name].source else ""
     found = translator.translate_n_best(lines, source_language=sources, target_language=targets)
     for number, line in enumerate(lines):
         alone = {"source_language": sources and sources[number], "target_language": targets[number]}
