@@ -1,6 +1,7 @@
 """TransformerConfig with the presets of the paper: what the model is."""
 
 import dataclasses
+import json
 import math
 from typing import Any
 
@@ -12,7 +13,7 @@ NORM_KINDS = ("layer", "rms")
 POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "alibi")
 ADDED_POSITIONS = ("sinusoidal", "learned")  # to embeddings; the others act in self-attention
 SINUSOIDS = ("paper", "tensor2tensor")  # see layers.embedding.sinusoidal_encoding
-DECODER_STARTS = ("bos", "eos")  # see layers.embedding.TokenEmbedding
+DECODER_STARTS = ("bos", "eos", "pad", "unk")  # see layers.embedding.TokenEmbedding
 ENCODER_LAYERS = ("self_attention", "recurrent", "convolutional", "restricted")  # the rows of Table 1
 DECODER_LAYERS = ("self_attention", "ssru")
 ACTIVATIONS = (  # the activations of Keras that keep the width and need no other argument
@@ -57,6 +58,7 @@ MEANT_FOR = {  # fields that have a meaning only with this value of this other f
     "first_position": ("positions", "sinusoidal"),
     "relative_buckets": ("positions", "relative"),
     "relative_distance": ("positions", "relative"),
+    "tied_logits": ("shared_embeddings", True),
 }
 
 
@@ -94,12 +96,13 @@ class TransformerConfig(BaseModelConfig):
     kernel_size: int = 3  # k of the convolutional encoder, odd
     dilated: bool = False  # block n of the convolutional encoder has dilation 2^(n - 1), not 1
     neighbourhood: int = 17  # r of the restricted encoder, odd: a position attends to at most r positions around it
-    decoder_start: str = "bos"  # whose embedding the decoder begins with; fairseq's models have no BOS, but "eos"
+    decoder_start: str = "bos"  # whose embedding the decoder begins with; fairseq's models have "eos", T5 "pad" for BOS
     decoder_layer: str = "self_attention"  # what reads the earlier positions in a decoder block; "ssru": layers/ssru.py
     attention_bias: bool = False  # the paper's projections are matrices alone (section 3.2.2)
     scale_scores: bool = True  # divide scores by sqrt(d_k), eq. 1; T5 does not
     embedding_norm: bool = False  # a norm after the sum of embeddings and positions, as in mBART
     shared_embeddings: bool = True  # one matrix for source, target and logits (section 3.4)
+    tied_logits: bool = True  # the shared matrix is that of the logits too; T5 v1.1 has another one for them
     logits_bias: bool = False  # the paper's logits are a product alone (section 3.4)
     dropout: float = 0.1  # P_drop
     label_smoothing: float = 0.1  # epsilon_ls
@@ -115,7 +118,8 @@ class TransformerConfig(BaseModelConfig):
         self._check_count("relative_buckets", least=4)
         self._check("relative_buckets", self.relative_buckets % 2 == 0, "even: an encoder has half for each direction")
         self._check_count("relative_distance", least=self.relative_buckets // 2 + 1)
-        truths = ("attention_bias", "scale_scores", "embedding_norm", "shared_embeddings", "logits_bias", "dilated")
+        truths = ("attention_bias", "scale_scores", "embedding_norm", "logits_bias", "dilated")
+        truths += ("shared_embeddings", "tied_logits")
         for name in truths:
             self._check(name, isinstance(getattr(self, name), bool), "true or false")
         for name in ("dropout", "label_smoothing"):
@@ -135,7 +139,7 @@ class TransformerConfig(BaseModelConfig):
             self._check("d_model", self.d_model % 2 == 0, "even: sinusoids come in pairs of sine and cosine")
         for name, (key, value) in MEANT_FOR.items():
             is_meant = getattr(self, key) == value or getattr(self, name) == getattr(type(self), name)
-            self._check(name, is_meant, f'left out, unless model.{key} is "{value}"')
+            self._check(name, is_meant, f"left out, unless model.{key} is {json.dumps(value)}")
         for name in ("key_dim", "value_dim"):
             if getattr(self, name) is None:
                 expected = f"a multiple of num_heads ({self.num_heads}), or {name} must be given"
@@ -162,7 +166,7 @@ class TransformerConfig(BaseModelConfig):
     def from_values(cls, values: dict[str, Any]) -> "TransformerConfig":
         """As in BaseModelConfig, but skip the fields of an older file that have no meaning beside the others."""
 
-        def is_meant(key: str, value: str) -> bool:
+        def is_meant(key: str, value: Any) -> bool:
             return values.get(key, getattr(cls, key)) == value
 
         read = {name: value for name, value in values.items() if name not in MEANT_FOR or is_meant(*MEANT_FOR[name])}

@@ -34,9 +34,9 @@ class Transformer(TranslationModel):
     Output: logits (B, T, vocab_size) of the token that follows each target position, in the compute dtype.
 
     The graph is flat: `get_layer` finds every layer by its name. The names are "encoder_block_1", "decoder_block_1"
-    and so on, "source_positions", "target_positions", and "embedding" ("source_embedding", "target_embedding" and
-    "logits" if embeddings are not shared). If norms come first, there are "encoder_norm" and "decoder_norm" too, and
-    with `config.embedding_norm` "source_embedding_norm" and "target_embedding_norm".
+    and so on, "source_positions", "target_positions", and those of `embedding_names`. If norms come first, there are
+    "encoder_norm" and "decoder_norm" too, and with `config.embedding_norm` "source_embedding_norm" and
+    "target_embedding_norm".
     """
 
     config_class = TransformerConfig
@@ -140,24 +140,27 @@ def embedding_layers(
 ) -> tuple[TokenEmbedding, ...]:
     """The layers that embed the source, embed the target, and compute logits: one layer if shared (section 3.4)."""
 
-    starts_with_eos = getattr(config, "decoder_start", "bos") == "eos"
-
     def layer(name: str, computes_logits: bool) -> TokenEmbedding:
         of_model = config.to_dict() if computes_logits else None
-        use_bias = computes_logits and logits_bias
-        return TokenEmbedding(
-            config.vocab_size, config.d_model, use_bias, of_model, starts_with_eos, dtype=dtype, name=name
-        )
+        use_bias, start = computes_logits and logits_bias, getattr(config, "decoder_start", "bos")
+        return TokenEmbedding(config.vocab_size, config.d_model, use_bias, of_model, start, dtype=dtype, name=name)
 
-    if config.shared_embeddings:
-        return (layer("embedding", computes_logits=True),) * 3
-    return layer("source_embedding", False), layer("target_embedding", False), layer("logits", computes_logits=True)
+    last = embedding_names(config)[-1]
+    layers = {name: layer(name, computes_logits=name == last) for name in dict.fromkeys(embedding_names(config))}
+    return tuple(layers[name] for name in embedding_names(config))
+
+
+def embedding_names(config: BaseModelConfig) -> tuple[str, str, str]:
+    """Return the names of the layers that embed the source, embed the target, and compute logits."""
+    if not config.shared_embeddings:
+        return "source_embedding", "target_embedding", "logits"
+    return "embedding", "embedding", "embedding" if getattr(config, "tied_logits", True) else "logits"
 
 
 def target_layers(model: keras.Model) -> tuple[TokenEmbedding, TokenEmbedding]:
     """The layers of a model, of any kind, that embed the target and compute logits."""
-    names = ("embedding", "embedding") if model.model_config.shared_embeddings else ("target_embedding", "logits")
-    return tuple(map(model.get_layer, names))
+    _, target, logits = map(model.get_layer, embedding_names(model.model_config))
+    return target, logits
 
 
 class SidePositions(NamedTuple):

@@ -14,8 +14,9 @@ from keras_transformer.config import ADDED_POSITIONS, GATED_ACTIVATIONS, Transfo
 from keras_transformer.ground.tokens import BOS, EOS, UNK
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.blocks import AttentionBlock
+from keras_transformer.layers.embedding import STARTS
 from keras_transformer.layers.feed_forward import FeedForward
-from keras_transformer.model import Transformer
+from keras_transformer.model import Transformer, embedding_names
 from keras_transformer.pieces.tokenizer import Tokenizer
 
 from ..expressible import SIZES
@@ -42,6 +43,8 @@ HAS = SIZES | {
     "relative_buckets": None,
     "relative_distance": None,
     "sinusoids": ("paper", "tensor2tensor"),
+    "tied_logits": (True, False),
+    "decoder_start": tuple(STARTS),
     "first_position": None,  # a table of positions has any
 }
 
@@ -98,9 +101,13 @@ def empty_spec(config: TransformerConfig) -> transformer_spec.TransformerSpec:
 def fill_embeddings(spec: transformer_spec.TransformerSpec, transformer: Transformer) -> None:
     """Fill in the embeddings, their norms, the matrix of the logits, and the tables of positions of both sides."""
     config = transformer.transformer_config
-    names = ["embedding"] * 3 if config.shared_embeddings else ["source_embedding", "target_embedding", "logits"]
+    names = embedding_names(config)
     matrices = [array(transformer.get_layer(name).matrix) for name in names]
     spec.encoder.embeddings[0].weight, spec.decoder.embeddings.weight, spec.decoder.projection.weight = matrices
+    if config.decoder_start != "bos":
+        start = spec.decoder.embeddings.weight[STARTS[config.decoder_start]]
+        spec.decoder.embeddings.weight = np.copy(spec.decoder.embeddings.weight)
+        spec.decoder.embeddings.weight[BOS] = start
     if config.logits_bias:
         spec.decoder.projection.bias = array(transformer.get_layer(names[-1]).bias)
     for side, stack in (("source", spec.encoder), ("target", spec.decoder)):

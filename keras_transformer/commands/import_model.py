@@ -105,6 +105,7 @@ def import_model(
 
 def described(model: "ImportedModel") -> Iterable[str]:
     """Yield the lines of the log about a model: its shape, its vocabulary, how it searches, and what was chosen."""
+    from keras_transformer.model import embedding_names
     from keras_transformer.models.imported.names import weights_of
 
     config, tags, codes = model.config, model.tags(), list(model.languages.target)
@@ -115,7 +116,8 @@ def described(model: "ImportedModel") -> Iterable[str]:
     )
     first = ", ".join(tags[:TAGS_NAMED]) + (", ..." if len(tags) > TAGS_NAMED else "")
     targets = f"{len(tags)} tags of target languages: {first}" if tags else "no tags of target languages"
-    embeddings = "one matrix" if config.shared_embeddings else "three matrices"
+    matrices = len({*embedding_names(config)})
+    embeddings = "one matrix" if matrices == 1 else f"{matrices} matrices"
     yield (
         f"{config.vocab_size:,} pieces, {embeddings} of embeddings and logits; "
         + (f"{len(codes)} languages: {named(codes)}" if codes else targets)

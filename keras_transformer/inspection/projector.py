@@ -20,9 +20,8 @@ LABELS = "pieces.tsv"
 def write_projector(tensorboard: pathlib.Path, model: keras.Model, pieces: Sequence[str]) -> list[str]:
     """Write every embedding table of a model to the folder of its event files. Returns the names of the tables.
 
-    pieces: the written form of every id, in order. A model with shared embeddings has one table, "embedding", others
-    have "source_embedding", "target_embedding" and "logits". A reader always finds
-    complete files: each is replaced atomically, and the one that names the others comes last.
+    pieces: the written form of every id, in order. The tables are those of `model.embedding_names`. A reader always
+    finds complete files: each is replaced atomically, and the one that names the others comes last.
     """
     folder, config, tables = tensorboard / FOLDER, ProjectorConfig(), {}
     folder.mkdir(parents=True, exist_ok=True)

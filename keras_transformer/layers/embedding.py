@@ -6,8 +6,10 @@ import keras
 from keras import ops
 
 from keras_transformer.config import SINUSOIDS
-from keras_transformer.ground.tokens import BOS, EOS
+from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
 from keras_transformer.layers.gather import rows_at
+
+STARTS = {"bos": BOS, "eos": EOS, "pad": PAD, "unk": UNK}  # by `config.DECODER_STARTS`
 
 
 class OutputWeights(NamedTuple):
@@ -33,8 +35,8 @@ class TokenEmbedding(keras.layers.Layer):
         use_bias: add b, one weight per token, to the logits. Without it, as in the paper, b is 0.
         of_model: the configuration of the model whose logits the layer computes, as a dict. `keras.models.clone_model`
             copies layers alone, so that a clone has its configuration from here.
-        starts_with_eos: read BOS as EOS, as a model without BOS does. The row of BOS is then no weight of the model,
-            and b does not train: it keeps BOS from being written.
+        starts_with: read BOS as another special token, one of STARTS, as a model without BOS does. The row of BOS is
+            then no weight of the model, and b does not train: it keeps BOS from being written.
 
     Shapes: ids (B, L), whole numbers of any type -> (B, L, d_model); states (B, L, d_model) -> logits (B, L,
     vocab_size).
@@ -46,7 +48,7 @@ class TokenEmbedding(keras.layers.Layer):
         d_model: int,
         use_bias: bool = False,
         of_model: dict | None = None,
-        starts_with_eos: bool = False,
+        starts_with: str = "bos",
         **kwargs,
     ):
         super().__init__(autocast=False, **kwargs)  # in bfloat16 the id 257 would be 256
@@ -55,7 +57,7 @@ class TokenEmbedding(keras.layers.Layer):
         self.d_model = d_model
         self.use_bias = use_bias
         self.of_model = of_model
-        self.starts_with_eos = starts_with_eos
+        self.starts_with = starts_with
 
     def build(self, input_shape: tuple | None = None):
         self.matrix = self.add_weight(
@@ -67,14 +69,14 @@ class TokenEmbedding(keras.layers.Layer):
         self.bias = None
         if self.use_bias:
             self.bias = self.add_weight(
-                name="bias", shape=(self.vocab_size,), initializer="zeros", trainable=not self.starts_with_eos
+                name="bias", shape=(self.vocab_size,), initializer="zeros", trainable=self.starts_with == "bos"
             )
 
     def call(self, inputs, reverse: bool = False):
         if reverse:
             return self.logits(inputs)
         ids = as_ids(inputs)
-        return self.embed(ops.where(ids == BOS, EOS, ids) if self.starts_with_eos else ids)
+        return self.embed(ids if self.starts_with == "bos" else ops.where(ids == BOS, STARTS[self.starts_with], ids))
 
     def embed(self, ids):
         """ids (B, L) -> (B, L, d_model)"""
@@ -115,7 +117,7 @@ class TokenEmbedding(keras.layers.Layer):
             "d_model": self.d_model,
             "use_bias": self.use_bias,
             "of_model": None if self.of_model is None else dict(self.of_model),
-            "starts_with_eos": self.starts_with_eos,
+            "starts_with": self.starts_with,
         }
 
 

@@ -182,12 +182,13 @@ OTHER_VALUES = dict(
 )
 RESTRICTED = dict(encoder_layer="restricted", neighbourhood=9, sinusoids="tensor2tensor", first_position=2)
 RELATIVE = dict(positions="relative", relative_buckets=8, relative_distance=20)
-EVERY_KEY = OTHER_VALUES | RESTRICTED | RELATIVE
+OWN_LOGITS = dict(tied_logits=False)
+EVERY_KEY = OTHER_VALUES | RESTRICTED | RELATIVE | OWN_LOGITS
 
 
 def test_every_key_of_the_section_model_arrives_in_the_transformer_config():
     assert EVERY_KEY.keys() == set(TransformerConfig.fields()) - set(SET_ELSEWHERE)
-    for values in (OTHER_VALUES, RESTRICTED, RELATIVE):
+    for values in (OTHER_VALUES, RESTRICTED, RELATIVE, OWN_LOGITS):
         resolved = ModelConfig(**values).resolve(vocab_size=77, dropout=0.0, label_smoothing=0.3)
         expected = values | dict(vocab_size=77, dropout=0.0, label_smoothing=0.3)
         assert dataclasses.asdict(resolved).items() >= expected.items()

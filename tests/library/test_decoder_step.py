@@ -18,6 +18,7 @@ CONFIGS = {  # with several fields changed; tests/export/test_every_field.py wal
     "other_head_widths": LIVELY.replace(key_dim=5, value_dim=3, num_heads=3),
     "biased_gelu": LIVELY.replace(attention_bias=True, activation="gelu", norm="pre"),
     "biased_logits": LIVELY.replace(logits_bias=True, sinusoids="tensor2tensor", shared_embeddings=True),
+    "own_logits": LIVELY.replace(shared_embeddings=True, tied_logits=False, decoder_start="pad"),
     "later_positions": LIVELY.replace(first_position=2, norm="pre", decoder_start="eos"),
     "rotary": LIVELY.replace(positions="rotary", norm="pre", norm_kind="rms", activation="swiglu"),
     "relative": LIVELY.replace(positions="relative", relative_buckets=4, relative_distance=3, scale_scores=False),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.ground.tokens import BOS, EOS, PAD
+from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
 from keras_transformer.layers import LearnedPositions, SinusoidalPositions, TokenEmbedding, sinusoidal_encoding
 from keras_transformer.layers.embedding import OutputWeights, logits_by
 from tests.support.models import as_numpy, assert_close, layer_norm, normal
@@ -68,13 +68,14 @@ def test_a_bias_is_added_to_the_logits_alone():
     assert_close(layer(np.array([[2, 0]])), embedding()(np.array([[2, 0]])), atol=0, rtol=0)
 
 
-def test_a_model_without_bos_reads_eos_in_its_place():
-    layer = TokenEmbedding(vocab_size=6, d_model=4, use_bias=True, starts_with_eos=True)
+@pytest.mark.parametrize(("name", "start"), [("eos", EOS), ("pad", PAD), ("unk", UNK)])
+def test_a_model_without_bos_reads_another_token_in_its_place(name, start):
+    layer = TokenEmbedding(vocab_size=6, d_model=4, use_bias=True, starts_with=name)
     layer.build()
     table = np.arange(24, dtype="float32").reshape(6, 4)
     layer.matrix.assign(table)
     layer.bias.assign([0.0, 0.0, -100.0, 0.0, 0.0, 0.0])
-    assert_close(layer(np.array([[BOS, EOS, PAD, 4]])), 2.0 * table[[[EOS, EOS, PAD, 4]]], atol=0, rtol=0)
+    assert_close(layer(np.array([[BOS, EOS, PAD, 4]])), 2.0 * table[[[start, EOS, PAD, 4]]], atol=0, rtol=0)
     assert_close(layer(normal(1, 1, 4), reverse=True)[..., BOS] + 100, normal(1, 1, 4) @ table[BOS], atol=1e-3)
     assert [weight.path.rpartition("/")[2] for weight in layer.trainable_weights] == ["matrix"]
     layer.trainable = False

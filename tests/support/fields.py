@@ -47,6 +47,7 @@ VALUES = {
     "scale_scores": (True, False),
     "embedding_norm": (False, True),
     "shared_embeddings": (True, False),
+    "tied_logits": (True, False),
     "logits_bias": (False, True),
     "dropout": (0.0, 0.2),
     "label_smoothing": (0.0, 0.3),

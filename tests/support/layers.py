@@ -24,7 +24,7 @@ EXAMPLES = {
     ),
     "token embedding": (
         layers.TokenEmbedding,
-        dict(vocab_size=6, d_model=8, use_bias=True, starts_with_eos=True),
+        dict(vocab_size=6, d_model=8, use_bias=True, starts_with="eos"),
         (IDS,),
     ),
     "sinusoids": (layers.SinusoidalPositions, dict(sinusoids="tensor2tensor", first_position=2), (STATES, IDS)),

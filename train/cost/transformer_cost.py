@@ -2,6 +2,7 @@
 
 from keras_transformer.config import GATED_ACTIVATIONS, TransformerConfig
 from keras_transformer.layers.normalization import NORM_KINDS, NORMS
+from keras_transformer.model import embedding_names
 
 from ..config.training import RowLengths
 
@@ -66,7 +67,7 @@ def parameter_count(config: TransformerConfig) -> int:
     blocks = config.encoder_layers * (sublayer + feed_forward + 2 * norm)
     past = 2 * d_model**2 + d_model if config.decoder_layer == "ssru" else attention
     blocks += config.decoder_layers * (past + attention + feed_forward + 3 * norm)
-    tables = config.vocab_size * d_model * (1 if config.shared_embeddings else 3)
+    tables = config.vocab_size * d_model * len({*embedding_names(config)})
     tables += config.vocab_size if config.logits_bias else 0
     tables += 2 * config.max_positions * d_model if config.positions == "learned" else 0
     tables += 2 * config.relative_buckets * heads if config.positions == "relative" else 0
