@@ -93,6 +93,9 @@ class ExportJob(NamedTuple):
             lines = list(itertools.islice(read_lines(stream, path), MOST_SENTENCES))
         if all(map(is_blank, lines)):
             raise ExportError(f"{path} has no sentence to compare the export on.")
+        first = self.languages.source_first
+        if first and self.languages.default(first):  # each line is told that language
+            return [self.languages.untagged(line)[1] for line in lines]
         return lines
 
 

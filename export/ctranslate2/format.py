@@ -7,6 +7,7 @@ import pathlib
 from keras_transformer.commands.signals import signals_raise
 from keras_transformer.ground.files import resolved
 from keras_transformer.ground.imports import quiet_imports
+from keras_transformer.pieces.language_marks import NO_LANGUAGES
 
 from ..job import ExportJob, Quantization
 from ..versions import ExportError, refuse_existing, unfinished_version
@@ -39,6 +40,7 @@ class CTranslate2:
 
         convert.require(self.quantization)
         job.refuse_marks("ctranslate2")
+        job = job._replace(languages=NO_LANGUAGES)  # the user's text begins with a tag
         transformer, tokenizer = job.load_run()
         shortlist, job = job.load_shortlist(), job.without_shortlist()  # scores are compared over all pieces
         lines = job.lines()

@@ -5,6 +5,7 @@ from typing import Any
 
 from keras_transformer.search.options import WIDEST_BEAM
 
+from ..graph.request import SOURCE_LANGUAGE, TARGET_LANGUAGE
 from .api_keys import TRANSLATIONS
 from .libretranslate import FORMATS, file_endings
 from .models import Models
@@ -287,6 +288,9 @@ def inputs_schema(models: Models) -> Json:
         properties[option.name] = {"type": kind, "description": option.help, "default": option.default}
         if kind != "string":
             properties[option.name] |= {"minimum": option.lowest, "maximum": option.highest}
+    for option in (SOURCE_LANGUAGE, TARGET_LANGUAGE):
+        if signature and option.name in signature.defaults:
+            properties[option.name] = text_of(f"{option.help} Left out, it is the only one, or that of the export.")
     if signature and PARAGRAPHS in signature.inputs:
         properties |= {
             PARAGRAPHS: {"type": "boolean", "default": False, "description": "Whether a line is a whole text."},

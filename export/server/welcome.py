@@ -66,12 +66,15 @@ def page_data(
     translate = signatures.get("translate")
     if translate is None or not is_askable(translate):
         return None
+    tagged = ""
+    if {SOURCE_LANGUAGE.name, TARGET_LANGUAGE.name} <= set(translate.defaults):
+        tagged, example = languages.untagged(example)
     return {
         "model": name,
         "models": list(names),
         "options": [
             *(described(each) for each in given_by(translate.defaults)),
-            *menus(languages, translate.defaults),
+            *menus(languages, translate.defaults, tagged),
         ],
         "has_explain": "explain" in signatures,
         "has_paragraphs": PARAGRAPHS in translate.inputs,
@@ -109,13 +112,17 @@ def described(option: Input) -> dict[str, Any]:
     return shown | {"lowest": option.lowest, "highest": option.highest, "is_whole": option.dtype.is_integer}
 
 
-def menus(languages: Languages, defaults: Arrays) -> list[dict[str, Any]]:
-    """Return the options of languages, among which the page lets choose, if a signature with these defaults has any."""
+def menus(languages: Languages, defaults: Arrays, tagged: str = "") -> list[dict[str, Any]]:
+    """Return the options of languages, among which the page lets choose, if a signature with these defaults has any.
+
+    tagged: the language that the example asks for, with which a menu without a default begins.
+    """
     options = []
     for side, given in ((SOURCE, SOURCE_LANGUAGE), (TARGET, TARGET_LANGUAGE)):
         codes, default = list(getattr(languages, side)), languages.default(side)
         if given.name in defaults and len(codes) > 1:
-            choices = codes if default else ["", *codes]
+            initial = default or (tagged if side == languages.source_first else "")
             named = {"name": given.name, "help": given.help, "group": given.group}
-            options.append(named | {"default": default, "choices": choices})
+            choices = codes if default else ["", *codes]
+            options.append(named | {"default": default, "initial": initial, "choices": choices})
     return options

@@ -32,7 +32,8 @@ def page(data: dict[str, Any]) -> str:
 
     data: "model" is its name; "models", which may be missing, are the names that the page lets choose from;
     "options" are those of the signature `translate`, each with name, default, help, group, and, unless it is a text,
-    lowest, highest and is_whole, or a placeholder if it is a text of several lines, or choices if it is one of them;
+    lowest, highest and is_whole, or a placeholder if it is a text of several lines, or choices, and the
+    initial one, if it is one of them;
     "has_explain": the server has the signature `explain`;
     "has_paragraphs": it translates whole texts, as `export/server/paragraphs.py` says;
     "explanation" is None if the page asks the server from which it came; otherwise an object that `answers.js`

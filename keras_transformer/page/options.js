@@ -3,6 +3,7 @@
 const UNBOUNDED = 2 ** 31 - 1;
 
 const isText = (option) => typeof option.default === "string";
+const isMenu = (option) => Boolean(option.choices);
 
 /** Return the value with which the page begins: the default, but as many alternatives as there can be. */
 const initialOf = (option) => (option.name === "n_best" ? option.highest : option.default);
@@ -29,12 +30,14 @@ function drawMenus(place, options, onChange) {
       return code;
     }
   };
-  const menu = ({ name, choices, help, default: initial }) => {
-    const byName = choices.map((code) => [code, code ? nameOf(code) : "as the text says"]);
+  const menu = ({ name, choices, help, initial }) => {
+    const isSource = name.startsWith("source");
+    const byName = choices.filter(Boolean).map((code) => [code, nameOf(code)]);
     byName.sort(([, one], [, other]) => one.localeCompare(other, "en"));
+    if (choices.includes("")) byName.unshift(["", isSource ? "any" : "as the text says"]);
     const entries = byName.map(([code, text]) => element("option", { value: code, selected: code === initial }, text));
     const select = element("select", { id: `option-${name}`, name, title: help }, ...entries);
-    return element("label", {}, name.startsWith("source") ? "From" : "To", select);
+    return element("label", {}, isSource ? "From" : "To", select);
   };
   place.replaceChildren(...options.map(menu));
   place.hidden = !options.length;
@@ -77,13 +80,13 @@ function keepWithinBeam(options) {
   if (document.activeElement !== best && Number(best.value) > Number(beam.value)) best.value = beam.value;
 }
 
-/** Return the value of each option that does not have its default; an empty field has it. */
+/** Return the value of each option that does not have its default, which an empty field has, and of each menu. */
 function chosenOptions(options) {
   const chosen = {};
   for (const option of options) {
     const text = byId(`option-${option.name}`).value;
     const value = option.name === "glossary" ? withTabs(text) : isText(option) ? text : Number(text);
-    if (text !== "" && value !== option.default) chosen[option.name] = value;
+    if (text !== "" && (isMenu(option) || value !== option.default)) chosen[option.name] = value;
   }
   return chosen;
 }

@@ -5,6 +5,7 @@ const PATIENCE = 1000; // milliseconds without an answer before the page shows t
 const SIGNATURE = "translate";
 
 const data = JSON.parse(byId("page-data").textContent);
+const controls = data.options.filter((option) => !isMenu(option)); // those that stand under Options
 // Relative to the page: a proxy may serve it below a path of its own.
 const url = new URL(`v1/models/${encodeURIComponent(data.model)}:predict`, location.href).href;
 
@@ -44,16 +45,15 @@ function startAsFile(explanation) {
 }
 
 function startWithServer() {
-  const isMenu = (option) => Boolean(option.choices);
   drawMenus(byId("languages"), data.options.filter(isMenu), askSoon);
-  drawControls(byId("controls"), data.options.filter((option) => !isMenu(option)), askSoon);
+  drawControls(byId("controls"), controls, askSoon);
   byId("sentence").addEventListener("input", askSoon);
   byId("question").addEventListener("submit", (event) => {
     event.preventDefault();
     useKey();
   });
   byId("reset").addEventListener("click", () => {
-    resetControls(data.options);
+    resetControls(controls);
     askSoon();
   });
   for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", () => copy(button));
@@ -158,7 +158,7 @@ function showRequest() {
   const body = bodyOf(SIGNATURE, text, { ...options, ...asParagraphs });
   byId("curl").textContent = curlLine(url, body);
   byId("python").textContent = pythonLines(url, body);
-  const count = changedCount(data.options);
+  const count = changedCount(controls);
   byId("changed").textContent = count ? `${count} changed` : "";
   byId("reset").disabled = !count;
 }

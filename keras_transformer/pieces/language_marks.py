@@ -143,6 +143,13 @@ class Languages(NamedTuple):
         sides = zip(*told, strict=True) if told else ()
         return {f"{side}_language": list(of_side) for side, of_side in zip(SIDES, sides, strict=False)}
 
+    def untagged(self, text: str) -> tuple[str, str]:
+        """Return the code of the language whose tag a text begins with, "" without one, and the text without it."""
+        pieces = getattr(self, self.source_first) if self.source_first else {}
+        tags = [(piece, code) for code, piece in pieces.items() if text.lstrip().startswith(piece)]
+        piece, code = max(tags, key=lambda tag: len(tag[0]), default=("", ""))
+        return code, text.lstrip().removeprefix(piece).lstrip() if piece else text
+
     def needs(self, side: str) -> bool:
         """Return whether a sentence must name its language of a side, if there are several."""
         return side in (self.source_last, self.target_first, self.source_first if side == SOURCE else "")

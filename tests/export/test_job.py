@@ -6,6 +6,7 @@ import pytest
 
 from export.job import MOST_SENTENCES, ExportJob
 from export.versions import ExportError
+from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.search.options import SearchOptions
 from tests.support.places import ROOT
 
@@ -37,6 +38,13 @@ def test_without_a_file_nothing_is_compared_and_a_file_without_a_sentence_is_ref
         (tmp_path / "lines").write_text(content)
     with pytest.raises(ExportError, match="lines.* to compare the export on"):
         job(tmp_path / "lines").lines()
+
+
+def test_lines_of_many_languages_are_all_told_the_default_if_there_is_one(tmp_path):
+    (tmp_path / "lines").write_text("<2de>a\n<2fr>b\nc\n")
+    tagged = job(tmp_path / "lines")._replace(languages=Languages({}, {"de": "<2de>", "fr": "<2fr>"}, "target"))
+    assert tagged.lines() == ["<2de>a", "<2fr>b", "c"]
+    assert tagged._replace(languages=tagged.languages.by_default(target="fr")).lines() == ["a", "b", "c"]
 
 
 def test_without_a_shortlist_nothing_else_is_changed():

@@ -1,6 +1,7 @@
 """A run of many languages, exported: every engine translates into the one that is asked, and refuses others alike."""
 
 import json
+import shutil
 
 import pytest
 
@@ -118,6 +119,21 @@ def test_an_export_whose_requests_need_a_language_wants_a_default(export, tmp_pa
     result = invoke(app, run, "--to", tmp_path / "model", *how)
     assert result.exit_code == 1 and "export it as saved_model or litert" in result.stderr
     assert not (tmp_path / "model").exists()
+
+
+def test_a_run_whose_own_text_has_tags_is_exported_with_a_default(export, tmp_path):
+    """The validation text has a tag for each line, of another language too."""
+    _, of_m2m = export
+    run = shutil.copytree(of_m2m, tmp_path / "run")
+    tags = Languages(dict.fromkeys(PIECES, ""), PIECES, source_first="target")
+    Inference(search={"beam_size": 2, "extra_length": 8}, languages=tags).save(run / "inference.json")
+    tagged = [f"{piece} {line}" for line in SENTENCES[:3] for piece in PIECES.values()]
+    (run / "validation.src.txt").write_text("\n".join(tagged))
+    for name, format in (("lite", "litert"), ("ct2", "ctranslate2")):
+        result = invoke(app, run, "--to", tmp_path / name, "--target-language", "fr", "--format", format)
+        assert result.exit_code == 0, result.stderr
+    expected = Translator.load(run).translate(LINES[:3], target_language="fr")
+    assert told(LiteTranslator(tmp_path / "lite").translate(LINES[:3])) == told(expected)
 
 
 def test_a_run_of_one_pair_refuses_others(export, tmp_path):

@@ -3,12 +3,15 @@
 import json
 import re
 
+import numpy as np
 import pytest
 import requests
 
+from export.server.openapi import inputs_schema
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.rest_api import rest_application
+from export.server.signature import Signature
 from keras_transformer.page.reference import policy, reference
 from tests.support.languages import many, pair, write_models
 from tests.support.peers import needs
@@ -109,6 +112,20 @@ def test_the_options_of_a_model_are_described_with_their_bounds(whole_version):
         "maximum": 4,
     }
     assert {"text", "n_best", "target_prefix", "glossary", "paragraphs", "format"} <= set(fields)
+
+
+def test_the_languages_of_a_request_are_described_if_a_model_has_these_inputs():
+    class OfOneVersion:
+        def __init__(self, defaults):
+            self.versions = [self]
+            self.signatures = {"translate": Signature("translate", {}, {}, defaults)}
+
+    names = {"source_language": np.array([b""], object), "target_language": np.array([b""], object)}
+    for there in ({}, names):
+        defaults = there | {"beam_size": np.array([4], np.int32), "max_length": np.array([99], np.int32)}
+        fields = inputs_schema([OfOneVersion(defaults)])["properties"]
+        assert fields.keys() & names.keys() == there.keys()
+        assert all(fields[name]["type"] == "string" and len(fields[name]["description"]) > 9 for name in there)
 
 
 CHECKS = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")

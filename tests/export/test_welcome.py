@@ -75,10 +75,37 @@ def test_the_page_lets_choose_among_languages_if_a_request_may_name_them():
     named = inputs._replace(defaults=inputs.defaults | {"source_language": text, "target_language": text})
     languages = Languages({"en": "", "fr": ""}, {"de": "<2de>", "fr": "<2fr>"}, "target", default_target="fr")
     found = page_data("mine", {"translate": named}, languages=languages)["options"]
-    menus = {one["name"]: (one["choices"], one["default"]) for one in found if "choices" in one}
-    assert menus == {"source_language": (["", "en", "fr"], ""), "target_language": (["de", "fr"], "fr")}
+    menus = {one["name"]: (one["choices"], one["default"], one["initial"]) for one in found if "choices" in one}
+    assert menus == {"source_language": (["", "en", "fr"], "", ""), "target_language": (["de", "fr"], "fr", "fr")}
     for signature, of in ((named, Languages({"en": ""}, {"de": ""})), (inputs, languages)):
         assert not any("choices" in one for one in page_data("mine", {"translate": signature}, languages=of)["options"])
+
+
+TAGS = {"de": "<2de>", "fr": "<2fr>", "de-AT": "<2de>A"}  # of which one begins as another does
+TOLD = Languages({"en": "", "fr": ""}, TAGS, "target")
+
+
+@pytest.mark.parametrize(
+    ("example", "languages", "shown", "initial"),
+    [
+        ("<2de>zero", TOLD, "zero", "de"),
+        ("<2fr> zero", TOLD, "zero", "fr"),
+        ("<2de>Azero", TOLD, "zero", "de-AT"),
+        ("zero <2de>", TOLD, "zero <2de>", ""),
+        ("<2it>zero", TOLD, "<2it>zero", ""),
+        ("<2de>zero", TOLD._replace(default_target="fr"), "zero", "fr"),
+        ("<2de>zero", Languages({"en": ""}, {"de": "", "fr": ""}), "<2de>zero", ""),
+        ("", TOLD, "", ""),
+    ],
+)
+def test_the_example_has_no_tag_beside_a_menu_which_begins_with_its_language(example, languages, shown, initial):
+    text = np.array([b""], object)
+    inputs = signature_of(inputs_of(SearchOptions(), 99))
+    named = inputs._replace(defaults=inputs.defaults | {"source_language": text, "target_language": text})
+    data = page_data("mine", {"translate": named}, example, languages=languages)
+    [found] = (one["initial"] for one in data["options"] if one["name"] == "target_language")
+    assert (data["example"], found) == (shown, initial)
+    assert page_data("mine", {"translate": inputs}, example, languages=languages)["example"] == example
 
 
 def test_it_is_not_kept_and_may_do_nothing_but_ask_its_server():

@@ -56,6 +56,24 @@ def test_a_language_that_the_model_lacks_or_needs_is_named(languages, asked, sen
         languages.chosen(*asked)
 
 
+@pytest.mark.parametrize(
+    ("languages", "text", "found"),
+    [
+        (TAGS, ">>deu<< a dog", ("deu", "a dog")),
+        (TAGS, "  >>fra<<a dog ", ("fra", "a dog ")),
+        (TAGS, " a >>deu<< dog", ("", " a >>deu<< dog")),
+        (TAGS, ">>deu<<", ("deu", "")),
+        (TAGS, "", ("", "")),
+        (TAGS._replace(target={"a": "<", "b": "<<"}), "<<x", ("b", "x")),
+        (NLLB, "deu_Latn ein Hund", ("deu_Latn", "ein Hund")),
+        (LEGACY, "deu_Latn ein Hund", ("", "deu_Latn ein Hund")),
+        (ONE_PAIR, "ein Hund", ("", "ein Hund")),
+    ],
+)
+def test_the_tag_that_a_text_begins_with_is_told_from_the_text(languages, text, found):
+    assert languages.untagged(text) == found
+
+
 def test_of_many_languages_a_refusal_names_some():
     many = Languages(target={f"x{number}": "" for number in range(100)})
     with pytest.raises(ConfigError, match=r"writes x0, .*, x11 and 88 more\."):

@@ -9,8 +9,8 @@ from tests.support.explanations import DATA, OPTIONS, explanation, rows_of
 HOST = "http://page.test"  # no such server: every request is answered by a test
 GROUP = {"help": "", "group": "Languages"}
 MENUS = [
-    GROUP | {"name": "source_language", "default": "", "choices": ["", "en", "fra"]},
-    GROUP | {"name": "target_language", "default": "deu_Latn", "choices": ["deu_Latn", "x_1"]},
+    GROUP | {"name": "source_language", "default": "", "initial": "", "choices": ["", "en", "fra", "ab"]},
+    GROUP | {"name": "target_language", "default": "", "initial": "deu_Latn", "choices": ["", "deu_Latn", "x_1"]},
 ]
 
 
@@ -35,12 +35,13 @@ def served(browser):
 
 def test_menus_have_the_names_of_languages_and_what_is_chosen_is_asked_for(served):
     source, target = (served.locator(f"#option-{side}_language") for side in ("source", "target"))
-    assert source.locator("option").all_inner_texts() == ["as the text says", "English", "French"]
-    assert target.locator("option").all_inner_texts() == ["German (Latin)", "x_1"]
+    assert source.locator("option").all_inner_texts() == ["any", "Abkhazian", "English", "French"]
+    assert target.locator("option").all_inner_texts() == ["as the text says", "German (Latin)", "x_1"]
     assert target.input_value() == "deu_Latn" and not violations(served)
     served.fill("#sentence", "A dog runs")
     served.locator("#beam-tree .node").first.wait_for()
-    assert not any("language" in name for body in served.asked for name in body["instances"][0])
+    for [instance] in (body["instances"] for body in served.asked):
+        assert instance["target_language"] == "deu_Latn" and "source_language" not in instance
     served.asked.clear()
     source.select_option("fra")
     target.select_option("x_1")
@@ -51,6 +52,20 @@ def test_menus_have_the_names_of_languages_and_what_is_chosen_is_asked_for(serve
         body["instances"][0]["source_language"] == "fra" and body["instances"][0]["target_language"] == "x_1"
         for body in served.asked[-2:]
     )
+
+
+def test_a_request_shows_the_languages_and_reset_leaves_them(served):
+    for place, written in (("#curl", '"target_language":"deu_Latn"'), ("#python", '"target_language": "deu_Latn"')):
+        assert written in served.locator(place).inner_text()
+    served.locator("#option-source_language").select_option("fra")
+    assert served.locator("#changed").inner_text() == "" and served.locator("#reset").is_disabled()
+    served.locator("summary").click()
+    served.fill("#option-beam_size", "2")
+    served.locator("#reset").click()
+    assert served.locator("#option-source_language").input_value() == "fra"
+    assert '"source_language":"fra"' in served.locator("#curl").inner_text()
+    served.locator("#option-target_language").select_option("")
+    served.wait_for_function("!document.querySelector('#curl').textContent.includes('target_language')")
 
 
 def test_a_model_of_one_pair_has_no_menus(browser):
