@@ -21,7 +21,7 @@ def kept(
         reached = begin + len(unit.text)
         ends.append((begin, reached))
     fixed = joined_places(fixed)
-    missing, cuts, holding = [], [], units_at(fixed, ends)
+    missing, cuts, wholes, holding = [], [], [], units_at(fixed, ends)
     spans_of: dict[str, list[Span]] = {}
     for span in source.spans:
         spans_of.setdefault(span.target, []).append(span)
@@ -36,10 +36,12 @@ def kept(
             cuts += copies.left()
         else:
             copies.take(len(places))
+        wholes += copies.taken_units
         holding.update(*copies.taken_units)
     cuts.sort()
-    inside = [number for place in fixed for number in units_at([place], ends) if ends[number][1] < place[1]]
-    marked, going_on, passed = [], set(inside), 0
+    wholes.extend(units_at([place], ends) for place in fixed)
+    going_on = {number for touched in wholes for number in touched if number + 1 in touched}
+    marked, passed = [], 0
     for number, (unit, (begin, end)) in enumerate(zip(units, ends, strict=True)):
         parts, reached = [], begin
         while passed < len(cuts) and cuts[passed][1] <= begin:

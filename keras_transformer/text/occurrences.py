@@ -1,9 +1,10 @@
 """Where a translation has a text as whole words."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from keras_transformer.text.folding import folded
 from keras_transformer.text.phrase_index import PhraseIndex
+from keras_transformer.text.readings import Readings
 from keras_transformer.text.spans import Span
 from keras_transformer.text.words import is_apart
 
@@ -11,18 +12,26 @@ from keras_transformer.text.words import is_apart
 def occurrences(spans: Sequence[Span], translation: str) -> dict[str, list[tuple[int, int]]]:
     """Return where a translation has the target of each span, as whole words, by target: (start, end), no overlaps.
 
-    Of those that overlap, the one that begins first is found, the longest of these.
+    Of those that overlap, the one that begins first is found, the longest of these. What is read as a part of another
+    span of its kind, as 5 in 5%, is none.
     """
-    found: dict[str, list[tuple[int, int]]] = {span.target: [] for span in spans}
-    form, values = folded(translation), {folded(value).text: value for value in found}
-    reached = 0
-    for start, end in PhraseIndex(values).longest(form.text):
-        if start >= reached:
-            place = form.place(start, end)
-            written = translation[slice(*place)]
-            found[written if written in found else values[form.text[start:end]]].append(place)
-            reached = end
+    kinds = {span.target: span.kind for span in spans}
+    found: dict[str, list[tuple[int, int]]] = {value: [] for value in kinds}
+    readings, reached = Readings(translation), 0
+    for value, place in copies_of(kinds, translation):
+        if place[0] >= reached and readings.has(kinds[value], place):
+            found[value].append(place)
+            reached = place[1]
     return found
+
+
+def copies_of(values: Collection[str], translation: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield where a translation has texts as whole words, the longest at each place, from left to right."""
+    form, of_form = folded(translation), {folded(value).text: value for value in values}
+    for start, end in PhraseIndex(of_form).longest(form.text):
+        place = form.place(start, end)
+        written = translation[slice(*place)]
+        yield written if written in values else of_form[form.text[start:end]], place
 
 
 def places_of(value: str, translation: str) -> Iterator[tuple[int, int]]:

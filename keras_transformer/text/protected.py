@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from keras_transformer.pieces.normalization import has_letter, is_blank
 from keras_transformer.pieces.scripts import UNSPACED_CHARACTER
+from keras_transformer.text.apart import set_apart
 from keras_transformer.text.placeholders import SYMBOL, symbol_of
 from keras_transformer.text.placing import Alignment, is_through, placed, text_of
 from keras_transformer.text.source import Source, replaced
@@ -93,11 +94,10 @@ class ProtectedLine:
             return self.untranslated(), ()
         if not self.spans:
             return translation, ()
-        return (
-            (self.with_targets(translation), ())
-            if alignment is None
-            else self.restored(translation, alignment, required)
-        )
+        if alignment is None:
+            return set_apart(self.with_targets(translation), self.spans), ()
+        text, unplaced = self.restored(translation, alignment, required)
+        return set_apart(text, self.spans), unplaced
 
     def restored(
         self, translation: str, alignment: Alignment, required: Sequence[str] = ()

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from keras_transformer.text.occurrences import occurrences
-from keras_transformer.text.spans import KINDS, NUMBERS, Protection
+from keras_transformer.text.spans import KINDS, Protection
 
-EVERY_KIND, ONLY_NUMBERS = Protection(KINDS), Protection((NUMBERS,))
+EVERY_KIND = Protection(KINDS)
 
 
 class Survival(NamedTuple):
@@ -25,14 +25,14 @@ def survival(pairs: Iterable[tuple[str, str]]) -> dict[str, Survival]:
     """Return the Survival of each kind that occurs in the sources; `pairs` are sources and their translations.
 
     A span counts as often as its source has it, and at most as often as its translation does. A number is there with
-    its sign, currency, per cent, degrees, unit and brackets: "5%" is neither in "5" nor in "-5%".
+    its sign, currency, per cent, degrees, unit and brackets: "5%" is neither in "5" nor in "-5%", but "5" is in "(5)"
+    and, with a space, in "5 %".
     """
     wanted, found = collections.Counter(), collections.Counter()
     for source, translation in pairs:
         spans = EVERY_KIND.spans(source)
-        places = occurrences([span for span in spans if span.kind != NUMBERS], translation)
-        numbers = collections.Counter(span.target for span in ONLY_NUMBERS.spans(translation))
+        places = occurrences(spans, translation)
         for (kind, value), count in collections.Counter((span.kind, span.target) for span in spans).items():
             wanted[kind] += count
-            found[kind] += min(count, numbers[value] if kind == NUMBERS else len(places[value]))
+            found[kind] += min(count, len(places[value]))
     return {kind: Survival(wanted[kind], found[kind]) for kind in KINDS if wanted[kind]}

@@ -55,6 +55,9 @@ def pattern_of_numbers(word: str, digit: str, boundary: str, no_boundary: str) -
 
 
 NUMBER = re.compile(pattern_of_numbers(r"\w", r"\d", r"(?a:\b)", r"(?a:\B)"))
+# What a number may have beside it as a word of its own, with a space between
+SIGN_AND_SPACE = re.compile(f"[A-Z]{{0,3}}[{CURRENCIES}][{SPACES}]")
+SPACE_AND_SIGN = re.compile(f"[{SPACES}](?:%%?|[{CURRENCIES}{PER_CENT}]|[{DEGREE}][CFKNESW]?)$")
 _BRACKETS = {"(": ")", "[": "]"}
 
 

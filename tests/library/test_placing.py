@@ -77,17 +77,21 @@ def test_the_text_between_spans_stays_if_something_takes_their_place(spans, othe
         (PLACEHOLDERS, "{x} a", True),
         (PLACEHOLDERS, "a", False),
         (PLACEHOLDERS, "{x} a {x}", False),
-        (NUMBERS, "{x} a {x}", True),
+        (NUMBERS, "7 a 7", True),
+        (NUMBERS, "7 a", True),
+        (NUMBERS, "7.5 a", False),
+        (NUMBERS, "7% a", False),
     ],
 )
 def test_a_span_is_through_as_often_as_in_the_source_and_a_number_more_often(kind, translation, is_there):
-    assert is_through(source("{x}", "{x}", kind=kind), translation) == is_there
+    target = "7" if kind == NUMBERS else "{x}"
+    assert is_through(source(target, target, kind=kind), translation) == is_there
 
 
-@pytest.mark.parametrize("kind", [PLACEHOLDERS, NUMBERS])
-def test_a_span_that_comes_twice_in_the_source_is_not_through_with_one_copy(kind):
-    twice = source("{x} or {x}", "{x}", "{x}", kind=kind)
-    assert is_through(twice, "{x} a {x}") and not is_through(twice, "{x} a")
+@pytest.mark.parametrize(("kind", "target"), [(PLACEHOLDERS, "{x}"), (NUMBERS, "7")])
+def test_a_span_that_comes_twice_in_the_source_is_not_through_with_one_copy(kind, target):
+    twice = source(f"{target} or {target}", target, target, kind=kind)
+    assert is_through(twice, f"{target} a {target}") and not is_through(twice, f"{target} a")
 
 
 def test_occurrences_are_whole_words_the_longest_first_and_none_overlaps_another():
@@ -103,13 +107,16 @@ def test_occurrences_are_whole_words_the_longest_first_and_none_overlaps_another
         ("{x} b {x} cde", [(1, 1)], PLACEHOLDERS, "{x} b cde"),
         ("{x} b ({x}) cde", [(1, 1)], PLACEHOLDERS, "{x} b () cde"),
         ("{x} b {x}", [(0, 2)], PLACEHOLDERS, " b {x}"),
-        ("{x} b {x}", [(0, 0), (0, 2)], NUMBERS, "{x} b {x}"),
+        ("7 b 7", [(0, 0), (0, 2)], NUMBERS, "7 b 7"),
+        ("7.5 b c", [(0, 0), (1, 1)], NUMBERS, "7 b c"),
+        ("1 000 b", [(0, 0), (0, 1), (1, 2)], NUMBERS, "7 b"),
     ],
 )
 def test_of_copies_of_what_comes_once_the_aligned_one_stays_else_the_first(translation, alignment, kind, text):
-    found = placed(source("{x} a", "{x}", kind=kind), translation, alignment)
+    target = "7" if kind == NUMBERS else "{x}"
+    found = placed(source(f"{target} a", target, kind=kind), translation, alignment)
     assert text_of(found.units) == text and not found.unplaced
-    assert [unit.text for unit in found.units if unit.is_placed] == ["{x}"] * text.count("{x}")
+    assert [unit.text for unit in found.units if unit.is_placed] == [target] * text.count(target)
 
 
 def test_without_an_alignment_what_was_not_copied_has_no_place_but_in_an_empty_translation():
@@ -157,6 +164,12 @@ def test_what_belongs_before_a_span_of_several_words_divides_it_not():
     of_two = Source(spans.text, (spans.spans[0]._replace(target="New York"), spans.spans[1]))
     alignment = [(0, 0), (0, 1), (4, 2), (0, 3), (0, 4)]
     assert text_of(placed(of_two, "v w x y z .", alignment).units) == "{y} New York ."
+
+
+def test_nothing_stands_between_the_words_of_a_number_that_was_copied():
+    of_two = source("a {x} 1 000 b", "{x}", "1 000")
+    two = Source(of_two.text, (of_two.spans[0], of_two.spans[1]._replace(kind=NUMBERS)))
+    assert text_of(placed(two, "c 1 000 d", [(0, 0), (2, 1)]).units) in ("c {x} 1 000 d", "c 1 000 {x} d")
 
 
 @pytest.mark.parametrize(
