@@ -41,13 +41,10 @@ def with_mistakes(pairs: Pairs) -> Pairs:
     ]
 
 
-def joined(pairs: Pairs) -> Pairs:
-    """Each pair with the next one behind it; the last with the first."""
-    following = [*pairs[1:], *pairs[:1]]
-    return [
-        (f"{source} {next_source}", f"{target} {next_target}")
-        for (source, target), (next_source, next_target) in zip(pairs, following, strict=True)
-    ]
+def joined(pairs: Pairs, together: int = 2) -> Pairs:
+    """Each pair with the next one behind it, or more of them, so many `together`; after the last comes the first."""
+    rows = ([pairs[(place + n) % len(pairs)] for n in range(together)] for place in range(len(pairs)))
+    return [(" ".join(source for source, _ in row), " ".join(target for _, target in row)) for row in rows]
 
 
 ROWS = (

@@ -56,6 +56,7 @@ class Outcome(NamedTuple):
     curve: list[list[float]]  # of each validation: the minutes of training steps before it, and its BLEU
     translations: list[str]  # of the validation set
     target_tokens: float | None = None  # that it trained on; rows from before this was kept have none
+    measures: dict[str, Any] = {}  # what a benchmark measured of the run beside this, see `trained`
 
     @property
     def perplexity(self) -> float:
@@ -109,10 +110,10 @@ def commits_sentence(outcomes: dict[str, Outcome]) -> str:
     return f"Not all rows were trained by the same code: {rows_by_commit}."
 
 
-def outcome_of_run(path: pathlib.Path, translations: pathlib.Path) -> Outcome:
+def outcome_of_run(path: pathlib.Path, translations: pathlib.Path, measures: dict[str, Any]) -> Outcome:
     """Return the result of the run in that folder, which this machine has trained.
 
-    translations: the file with those of the validation set.
+    translations: the file with those of the validation set. measures: what else is kept.
     """
     from train.record.history import history  # which loads Keras: the help of a command does not wait for it
 
@@ -129,6 +130,7 @@ def outcome_of_run(path: pathlib.Path, translations: pathlib.Path) -> Outcome:
         bleu_over_time(run.curves),
         translations.read_text(encoding="utf-8").removesuffix("\n").split("\n"),
         target_tokens_in(run.curves),
+        measures,
     )
 
 

@@ -9,8 +9,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
-from typing import Annotated
+from collections.abc import Callable, Collection, Iterable
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -33,14 +33,15 @@ TRANSLATIONS = "validation.hyp.txt"
 
 Folder = Annotated[pathlib.Path, typer.Option(help="Folder of the runs; a run that is there is continued.")]
 Only = Annotated[str | None, typer.Option(metavar="NAME,NAME", help="Train these alone; the table has all.")]
+Measure = Callable[[pathlib.Path], dict[str, Any]]  # of a run folder: what JSON keeps beside scores and curves
 
 
-def trained(trial: Trial, folder: pathlib.Path, kept: pathlib.Path) -> Outcome:
+def trained(trial: Trial, folder: pathlib.Path, kept: pathlib.Path, measure: Measure | None = None) -> Outcome:
     """Train a trial to its end, or go on with it, translate the validation set with it, and keep what it came to.
 
     folder: of the run folders. kept: of the outcomes; a trial that has one there is not trained.
-    The test set is never read: the scores of report.md are those of the validation set. Raises BenchmarkError if the
-    training fails, or has begun with other settings, Interrupted if it is stopped.
+    Unless `measure` reads it, the test set is never read: the scores of report.md are those of the validation set.
+    Raises BenchmarkError if the training fails, or has begun with other settings, Interrupted if it is stopped.
     """
     if outcome := read_outcome(trial, kept):
         return outcome
@@ -59,7 +60,7 @@ def trained(trial: Trial, folder: pathlib.Path, kept: pathlib.Path) -> Outcome:
         unfinished = path / f"{TRANSLATIONS}.part"
         python(folder / f"{trial.name}.log", "train.evaluate", str(path), *search, "--output", str(unfinished))
         unfinished.replace(translations)
-    outcome = outcome_of_run(path, translations)
+    outcome = outcome_of_run(path, translations, measure(path) if measure else {})
     write_outcome(outcome, trial.name, kept)
     return outcome
 
@@ -90,12 +91,25 @@ def training_arguments(trial: Trial, path: pathlib.Path) -> list[str]:
 
 
 def steps_in(trial: Trial, minutes: float, folder: pathlib.Path) -> int:
-    """How many steps the trial trains in so many minutes on this machine, by a short training of its own.
+    """How many steps the trial trains in so many minutes on this machine, see `seconds_per_step`.
 
     Raises BenchmarkError if it has no checkpoint by then.
     """
+    seconds, first = (
+        seconds_per_step(trial, folder),
+        load_config(trial.config, trial.overrides).training.checkpoint_every,
+    )
+    if (steps := round(60 * minutes / seconds)) < first:
+        raise BenchmarkError(
+            f"In {minutes:g} minutes, {trial.name} trains {steps:,} steps here, and its first checkpoint is after "
+            f"{first:,}: give at least {math.ceil(first * seconds / 60)} minutes."
+        )
+    return steps
+
+
+def seconds_per_step(trial: Trial, folder: pathlib.Path) -> float:
+    """The median on this machine, by a short training of its own."""
     path = folder / f"{trial.name}_calibration"
-    config = load_config(trial.config, trial.overrides)
     short = [f"training.steps={CALIBRATION_STEPS}", f"training.checkpoint_every={CALIBRATION_STEPS}"]
     short += ["training.validate_every=1000000", "training.cooldown_steps=0"]
     short += ["translation.validation_sentences=1", "translation.beam_size=1"]
@@ -104,13 +118,7 @@ def steps_in(trial: Trial, minutes: float, folder: pathlib.Path) -> int:
     metrics = RunFolder(path).metrics
     if len(read_curves(metrics).get("train/seconds_in_step", ())) < CALIBRATION_STEPS:
         python(folder / f"{trial.name}.log", "train", *training_arguments(calibration, path))
-    seconds, first = float(np.median(step_seconds(read_curves(metrics)))), config.training.checkpoint_every
-    if (steps := round(60 * minutes / seconds)) < first:
-        raise BenchmarkError(
-            f"In {minutes:g} minutes, {trial.name} trains {steps:,} steps here, and its first checkpoint is after "
-            f"{first:,}: give at least {math.ceil(first * seconds / 60)} minutes."
-        )
-    return steps
+    return float(np.median(step_seconds(read_curves(metrics))))
 
 
 def python(log: pathlib.Path, module: str, *arguments: str) -> None:
@@ -174,13 +182,18 @@ def train_all(
     """
     trials = list(trials)
     chosen = selected(trials, only)
-    for trial in chosen:
-        check_configuration(trial)
-    for trial in trials:  # now, not after hours of training
-        if not read_outcome(trial, kept) and trial in chosen:
-            check_begun(trial, folder)
-            check_trainable(trial)
+    check_all(trials, chosen, folder, kept)
     for trial in chosen:
         print(f"{trial.name}: {' '.join(trial.overrides) or trial.config}", file=sys.stderr, flush=True)
         trained(trial, folder, kept)
     return {trial.name: outcome for trial in trials if (outcome := read_outcome(trial, kept))}
+
+
+def check_all(trials: Iterable[Trial], chosen: Collection[Trial], folder: pathlib.Path, kept: pathlib.Path) -> None:
+    """Check all trials now, not after hours of training. Raises as `train_all` does. chosen: those that will train."""
+    for trial in chosen:
+        check_configuration(trial)
+    for trial in trials:
+        if not read_outcome(trial, kept) and trial in chosen:
+            check_begun(trial, folder)
+            check_trainable(trial)

@@ -1,8 +1,6 @@
 """What a Transformer costs, from its shapes alone: matrix products (Table 2 of the paper), weights, and memory."""
 
 from keras_transformer.config import GATED_ACTIVATIONS, TransformerConfig
-from keras_transformer.layers.normalization import NORM_KINDS, NORMS
-from keras_transformer.model import embedding_names
 
 from ..config.training import RowLengths
 
@@ -54,6 +52,9 @@ def parameter_count(config: TransformerConfig) -> int:
     decoder block two and three. In place of attention, a convolution has k d_model^2 + d_model weights, a GRU
     6 d_model^2 + 6 d_model, and an SSRU 2 d_model^2 + d_model.
     """
+    from keras_transformer.layers.normalization import NORM_KINDS, NORMS  # here: estimates of time need no Keras
+    from keras_transformer.model import embedding_names
+
     d_model, heads = config.d_model, config.num_heads
     projected = heads * (2 * config.d_k + config.d_v)
     attention = d_model * (projected + heads * config.d_v)

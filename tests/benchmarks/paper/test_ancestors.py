@@ -93,3 +93,5 @@ def test_models_of_unequal_size_are_not_compared():
     check_same_size({"a": 1_000, "b": 1_050})
     with pytest.raises(BenchmarkError, match=r"a 1,000, b 1,060"):
         check_same_size({"a": 1_000, "b": 1_060})
+    with pytest.raises(BenchmarkError, match="2% apart"):
+        check_same_size({"a": 1_000, "b": 1_030}, 0.02)

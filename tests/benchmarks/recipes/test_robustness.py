@@ -22,6 +22,7 @@ def test_every_row_but_the_plain_ones_changes_every_source():
 def test_joined_sentences_have_joined_references():
     source, target = joined(PAIRS)[2]
     assert source == target == f"{PAIRS[2][0]} {PAIRS[0][0]}"
+    assert joined(PAIRS, 4)[1][0] == " ".join(PAIRS[place][0] for place in (1, 2, 0, 1)) and joined(PAIRS, 1) == PAIRS
 
 
 def test_a_typing_mistake_follows_from_the_sentence_alone():

@@ -52,7 +52,8 @@ def test_a_signal_to_stop_reaches_the_training_and_is_not_a_failure(tmp_path, mo
 
 @pytest.mark.release
 def test_their_help_does_not_wait_for_keras_and_tensorflow():
-    modules = ", ".join(f"benchmarks.{name}" for name in ("recipes.ablation", "paper.ancestors", "paper.table3"))
+    names = "recipes.ablation", "paper.ancestors", "paper.table3", "quality.variants"
+    modules = ", ".join(f"benchmarks.{name}" for name in names)
     code = f"import sys, {modules}; print({{'tensorflow', 'keras'}} & set(sys.modules))"
     assert python("-c", code).stdout == "set()\n"
 

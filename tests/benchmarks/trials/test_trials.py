@@ -73,7 +73,8 @@ def test_a_trial_never_reads_the_test_set_and_is_done_once(commands, tmp_path):
     assert trained(trial, runs, kept) == found and len(commands) == 2
     forget("small", kept)
     (runs / "small" / TRANSLATIONS).unlink()
-    trained(trial, runs, kept)
+    measured = trained(trial, runs, kept, lambda run: {"name": run.name}).measures
+    assert measured == read_outcome(trial, kept).measures == {"name": "small"}
     assert [ran[0] for ran in commands] == ["train", "train.evaluate", "train.evaluate"]
 
 
