@@ -15,7 +15,7 @@ import sentencepiece
 import typer
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.models.imported.m2m import FAIRSEQ, LANGUAGE_CODES, SPM
+from keras_transformer.models.imported.fairseq import FAIRSEQ, LANGUAGE_CODES, SPM
 from keras_transformer.models.imported.names import weights_of
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -8,7 +8,8 @@ import numpy as np
 from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
 from keras_transformer.model_config import BaseModelConfig
-from keras_transformer.models.imported.m2m import FAIRSEQ, FUNCTION, LANGUAGE, LANGUAGE_CODES, MASK, MODEL_TYPE, SPM
+from keras_transformer.models.imported.fairseq import FAIRSEQ, LANGUAGE, LANGUAGE_CODES, MASK, SPM
+from keras_transformer.models.imported.m2m import FUNCTION, MODEL_TYPE
 from keras_transformer.models.imported.names import as_huggingface, weights_of
 from keras_transformer.models.imported.vocabulary import original, renamed
 from keras_transformer.pieces.language_marks import Languages

@@ -1,4 +1,4 @@
-"""`keras-transformer import FOLDER RUN`: a model of Marian, or of Hugging Face's MarianMT or M2M100, as a run folder.
+"""`keras-transformer import FOLDER RUN`: a model of Marian, or of a family of Hugging Face's, as a run folder.
 
 The command imports Keras itself, so that `--help` answers at once.
 """
@@ -66,17 +66,17 @@ def import_model(
         list[str] | None,
         typer.Option(
             metavar="CODE=LIKE",
-            help="Add a language to M2M-100 or NLLB-200, for training to start from: CODE begins as LIKE, one that the "
-            "model has. May be repeated.",
+            help="Add a language to M2M-100, NLLB-200 or mBART-50, for training to start from: CODE begins as LIKE, "
+            "one that the model has. May be repeated.",
             show_default="none",
         ),
     ] = None,
 ):
-    """Make a run folder of a model of OPUS-MT, M2M-100 or NLLB.
+    """Make a run folder of a model of OPUS-MT, M2M-100, NLLB or mBART.
 
     FOLDER is one of Marian, with an .npz, decoder.yml, the vocabularies and both .spm or .bpe, or with a vocab.spm; or
     one of Hugging Face's MarianMT, with config.json, model.safetensors or pytorch_model.bin, vocab.json and both .spm;
-    or one of its M2M100, with the same weights, sentencepiece.bpe.model, and vocab.json or tokenizer.json.
+    or one of its M2M100 or MBart, with the same weights, sentencepiece.bpe.model, and vocab.json or tokenizer.json.
 
     The run folder works with every command but `train`, which begins from it with training.start_from. Its defaults of
     a search are those of the model.
@@ -122,7 +122,9 @@ def described(model: "ImportedModel") -> Iterable[str]:
         f"{config.vocab_size:,} pieces, {embeddings} of embeddings and logits; "
         + (f"{len(codes)} languages: {named(codes)}" if codes else targets)
     )
-    yield f"sinusoids: {config.sinusoids}, epsilon of LayerNorm: {config.norm_epsilon:g}"
+    limit = config.position_limit
+    positions = f"learned positions: {limit:,}" if limit else f"sinusoids: {config.sinusoids}"
+    yield f"{positions}, epsilon of LayerNorm: {config.norm_epsilon:g}"
     yield "defaults of a search: " + ", ".join(f"{name} {value}" for name, value in model.search.items())
     yield from model.notes
 

@@ -67,7 +67,7 @@ def test_a_language_that_cannot_be_added_is_one_sentence(code, like, sentence, t
 
 
 def test_other_models_and_other_words_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match="can be added to M2M-100 and to NLLB-200, and this is Marian"):
+    with pytest.raises(ConfigError, match="can be added to M2M-100, NLLB-200 and mBART-50, and this is Marian"):
         with_language(import_folder(marian_folder(tmp_path / "marian")), "gsw", "de")
     folder = m2m_folder(tmp_path / "m2m")
     assert_one_sentence(invoke(app, folder, tmp_path / "run", "--add-language", "gsw"), "give CODE=LIKE")

@@ -12,8 +12,8 @@ from keras_transformer.ground.errors import UserError
 from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
 from keras_transformer.models import hub
 from keras_transformer.models.imported.arrays import read_safetensors
+from keras_transformer.models.imported.fairseq import MASK
 from keras_transformer.models.imported.folder import import_folder
-from keras_transformer.models.imported.m2m import MASK
 from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.translation.translator import Translator

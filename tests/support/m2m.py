@@ -10,7 +10,7 @@ import numpy as np
 import sentencepiece
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.models.imported.m2m import FAIRSEQ, LANGUAGE_CODES, MASK
+from keras_transformer.models.imported.fairseq import FAIRSEQ, LANGUAGE_CODES, MASK
 from keras_transformer.models.imported.names import weights_of
 
 from .marian import lines

@@ -17,9 +17,12 @@ class Family(NamedTuple):
     optional: tuple[str, ...] = ()
 
 
+SPM = "sentencepiece.bpe.model"
 ADDED = ("special_tokens_map.json", "added_tokens.json", "tokenizer.json")  # files that name pieces of languages
 FAMILIES = {  # by model_type
     "marian": Family("MarianMT", ("vocab.json", "source.spm", "target.spm"), ("target_vocab.json",)),
-    "m2m_100": Family("M2M100", ("sentencepiece.bpe.model",), ("vocab.json", *ADDED)),
+    "m2m_100": Family("M2M100", (SPM,), ("vocab.json", *ADDED)),
+    "mbart": Family("MBart", (SPM,), ADDED),
+    "bart": Family("Bart", (SPM,), ADDED),
 }
 NAMES = ", ".join(family.name for family in FAMILIES.values())

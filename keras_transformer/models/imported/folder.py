@@ -1,5 +1,6 @@
 """Which system a folder is of, and its model as a run folder."""
 
+import functools
 import os
 import pathlib
 import shutil
@@ -10,12 +11,15 @@ from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.huggingface import HUGGINGFACE, MARIAN, MODEL_TYPE, POSITIONS, import_huggingface
 from keras_transformer.models.imported.m2m import import_m2m
 from keras_transformer.models.imported.marian import import_marian
+from keras_transformer.models.imported.mbart import import_mbart
 from keras_transformer.models.imported.model import ImportedModel
 
-READERS: dict[str, Callable[..., ImportedModel]] = {
+READERS: dict[str, Callable[..., ImportedModel]] = {  # of FAMILIES
     MODEL_TYPE: import_huggingface,
     "m2m_100": import_m2m,
-}  # of FAMILIES
+    "mbart": import_mbart,
+    "bart": functools.partial(import_mbart, model_type="bart"),
+}
 OF_MARIAN = "*.npz", "decoder.yml", "*.bin"  # files of which its folders have at least one
 
 

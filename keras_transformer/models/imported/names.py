@@ -14,6 +14,8 @@ import numpy as np
 from keras_transformer.config import TransformerConfig
 
 D_MODEL, HEADS, D_FF, PIECES = "d_model", "heads", "d_ff", "pieces"  # what an axis counts; "heads": h * d_k
+POSITIONS = "positions"
+UNUSED_POSITIONS = 2  # the first rows of a table of learned positions in Hugging Face's models, which none reads
 
 
 class Layer(NamedTuple):
@@ -74,7 +76,7 @@ class Weight(NamedTuple):
     @property
     def is_kernel(self) -> bool:
         """Whether it is the matrix of a dense layer, (inputs, outputs): Hugging Face has (outputs, inputs)."""
-        return len(self.axes) == 2 and PIECES not in self.axes
+        return len(self.axes) == 2 and not {PIECES, POSITIONS} & {*self.axes}
 
     def shape(self, config: TransformerConfig) -> tuple[int, ...]:
         """Return the shape of the array in Keras."""
@@ -83,8 +85,16 @@ class Weight(NamedTuple):
             HEADS: config.num_heads * config.d_k,
             D_FF: config.d_ff,
             PIECES: config.vocab_size,
+            POSITIONS: config.max_positions,
         }
         return tuple(sizes[axis] for axis in self.axes)
+
+    def huggingface_shape(self, config: TransformerConfig) -> tuple[int, ...]:
+        """Return the shape of the array in Hugging Face."""
+        shape = self.shape(config)
+        if POSITIONS in self.axes:
+            return shape[0] + UNUSED_POSITIONS, *shape[1:]
+        return shape[::-1] if self.is_kernel else shape
 
 
 def weights_of(config: TransformerConfig) -> list[Weight]:
@@ -112,8 +122,15 @@ def weights_of_tokens(config: TransformerConfig) -> list[Weight]:
 
 
 def weights_of_side(side: str, config: TransformerConfig) -> Iterator[Weight]:
-    """Yield the arrays of the blocks of a side, "encoder" or "decoder", and of the last LayerNorm of pre-norm."""
+    """Yield the arrays of a side, "encoder" or "decoder": of positions and norms at both ends, and of the blocks."""
     sublayers: tuple[str, ...]
+    ours, huggingface = {"encoder": "source", "decoder": "target"}[side], f"model.{side}"
+    if config.positions == "learned":  # Marian has neither these nor the norm here
+        yield Weight(f"{ours}_positions/table", "", f"{huggingface}.embed_positions.weight", (POSITIONS, D_MODEL))
+    if config.embedding_norm:
+        for name, there in (("gamma", "weight"), ("beta", "bias")):
+            norm_there = f"{huggingface}.layernorm_embedding.{there}"
+            yield Weight(f"{ours}_embedding_norm/{name}", "", norm_there, (D_MODEL,))
     if side == "encoder":
         number_of_blocks, sublayers = config.encoder_layers, ("self_attention", "feed_forward")
     else:
@@ -126,6 +143,12 @@ def weights_of_side(side: str, config: TransformerConfig) -> Iterator[Weight]:
         norm = f"{side}_norm", f"{side}_top_ln", f"model.{side}.layer_norm"
         yield Weight(f"{norm[0]}/gamma", f"{norm[1]}_scale", f"{norm[2]}.weight", (D_MODEL,))
         yield Weight(f"{norm[0]}/beta", f"{norm[1]}_bias", f"{norm[2]}.bias", (D_MODEL,))
+
+
+def last_norm(config: TransformerConfig) -> list[str]:
+    """Return the paths of gamma and beta of the norm whose outputs the logits are made of."""
+    last = f"decoder_block_{config.decoder_layers}/feed_forward_residual/norm"
+    return [f"{last if config.norm == 'post' else 'decoder_norm'}/{name}" for name in ("gamma", "beta")]
 
 
 def weights_of_layer(layer: Layer, side: str, number: int, norm: str) -> Iterator[Weight]:
@@ -150,6 +173,8 @@ def as_ours(weight: Weight, array: np.ndarray, is_huggingface: bool) -> np.ndarr
     """Return an array of Marian or Hugging Face as Keras has it."""
     if is_huggingface and weight.is_kernel:
         array = array.T
+    if is_huggingface and POSITIONS in weight.axes:
+        array = array[UNUSED_POSITIONS:]
     for axis, what in enumerate(weight.axes):
         if what == D_MODEL:
             array = np.take(array, order_of_channels(array.shape[axis]), axis)
@@ -161,4 +186,6 @@ def as_huggingface(weight: Weight, array: np.ndarray) -> np.ndarray:
     for axis, what in enumerate(weight.axes):
         if what == D_MODEL:
             array = np.take(array, np.argsort(order_of_channels(array.shape[axis])), axis)
+    if POSITIONS in weight.axes:
+        array = np.concatenate([np.zeros((UNUSED_POSITIONS, array.shape[1]), array.dtype), array])
     return array.T if weight.is_kernel else array

@@ -128,9 +128,7 @@ def values_of_blocks(
     """
     values: dict[str, Callable[[], np.ndarray]] = {}
     for weight in itertools.chain(weights_of_side("encoder", config), weights_of_side("decoder", config)):
-        shape = weight.shape(config)
-        if is_huggingface and weight.is_kernel:
-            shape = shape[::-1]
+        shape = weight.huggingface_shape(config) if is_huggingface else weight.shape(config)
         arrays.take(name_of(weight), shape)
         values[weight.ours] = functools.partial(array_as_ours, arrays, weight, name_of(weight), shape, is_huggingface)
     return StoredArrays(values)
