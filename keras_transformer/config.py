@@ -66,8 +66,8 @@ MEANT_FOR = {  # fields that have a meaning only with this value of this other f
 class TransformerConfig(BaseModelConfig):
     """Everything that decides the shape and the function of a Transformer (Vaswani et al. 2017, section 3, Table 3).
 
-    `dropout` and `label_smoothing` do not change what the model computes in inference. They belong to a row of
-    Table 3, and training uses them unless its own configuration sets others.
+    `dropout`, `label_smoothing` and `shift_positions` do not change what the model computes in inference. The first two
+    belong to a row of Table 3, and training uses them unless its own configuration sets others.
 
     Raises ConfigError for a field that makes no sense.
     """
@@ -106,6 +106,7 @@ class TransformerConfig(BaseModelConfig):
     logits_bias: bool = False  # the paper's logits are a product alone (section 3.4)
     dropout: float = 0.1  # P_drop
     label_smoothing: float = 0.1  # epsilon_ls
+    shift_positions: int = 0  # in training, a sentence begins at a random position of 0 to this one (SHAPE)
 
     def __post_init__(self):
         self._use_python_numbers()
@@ -114,7 +115,8 @@ class TransformerConfig(BaseModelConfig):
         for name in ("kernel_size", "neighbourhood"):
             self._check_count(name)
             self._check(name, getattr(self, name) % 2 == 1, "odd: as many positions before a position as after it")
-        self._check_count("first_position", least=0)
+        for name in ("first_position", "shift_positions"):
+            self._check_count(name, least=0)
         self._check_count("relative_buckets", least=4)
         self._check("relative_buckets", self.relative_buckets % 2 == 0, "even: an encoder has half for each direction")
         self._check_count("relative_distance", least=self.relative_buckets // 2 + 1)
@@ -150,6 +152,11 @@ class TransformerConfig(BaseModelConfig):
             self._check_positions_in_attention()
 
     def _check_positions_in_attention(self) -> None:
+        if self.shift_positions:
+            raise ConfigError(
+                f'model.positions is "{self.positions}", which tells distances alone, and shift_positions is '
+                f"{self.shift_positions}, which changes none: leave shift_positions out."
+            )
         for key in ("encoder_layer", "decoder_layer"):
             if getattr(self, key) != "self_attention":
                 raise ConfigError(

@@ -14,6 +14,7 @@ from keras_transformer.layers.normalization import NORMS, norm_of
 from keras_transformer.layers.positions import POSITIONS
 from keras_transformer.layers.recurrent import Recurrent
 from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
+from keras_transformer.layers.shift import ShiftedPositions
 from keras_transformer.layers.ssru import SSRUDecoderBlock
 from keras_transformer.layers.sublayer_block import SublayerBlock
 from keras_transformer.model_config import BaseModelConfig
@@ -179,6 +180,8 @@ def positions_of(side: str, segments, config: TransformerConfig, dtype: keras.DT
     arguments = {name: of_side[name] if name in of_side else getattr(config, name) for name in kind.fields}
     layer = kind.layer(**arguments, dtype=dtype, name=f"{side}_positions")
     if kind.argument is None:
+        if config.shift_positions:
+            numbers = ShiftedPositions(config.shift_positions, name=f"{side}_shift")(numbers, segments)
         return SidePositions(side, numbers, layer, {})
     return SidePositions(side, numbers, None, {kind.argument: layer(numbers)})
 

@@ -20,7 +20,7 @@ LABELS = "pieces.tsv"
 def write_projector(tensorboard: pathlib.Path, model: keras.Model, pieces: Sequence[str]) -> list[str]:
     """Write every embedding table of a model to the folder of its event files. Returns the names of the tables.
 
-    pieces: the written form of every id, in order. The tables are those of `model.embedding_names`. A reader always
+    pieces: the written form of every id, in order. The tables are those of `embedding_names`. A reader always
     finds complete files: each is replaced atomically, and the one that names the others comes last.
     """
     folder, config, tables = tensorboard / FOLDER, ProjectorConfig(), {}

@@ -15,7 +15,8 @@ from keras_transformer.ground.errors import ConfigError
 from keras_transformer.model import Transformer
 from keras_transformer.runs.kinds import CONFIGS
 from tests.support.models import SMALL, assert_close
-from train.config.model import SET_ELSEWHERE, ModelConfig
+from train.config.model import OF_TRAINING, SET_ELSEWHERE, ModelConfig
+from train.config.training import TrainingConfig
 from train.cost.cost import parameter_count
 
 
@@ -152,7 +153,7 @@ def test_every_field_is_a_key_of_the_section_model_or_is_set_by_the_tokenizer_or
     fields = {name for config in CONFIGS.values() for name in config.fields()}
     assert set(ModelConfig.model_fields) | set(SET_ELSEWHERE) == fields | {"kind", "preset"}
     assert set(ModelConfig.model_fields) & set(SET_ELSEWHERE) == set()
-    assert set(SET_ELSEWHERE) <= set(inspect.signature(ModelConfig.resolve).parameters)
+    assert set(OF_TRAINING) <= set(TrainingConfig.model_fields)
 
 
 OTHER_VALUES = dict(
@@ -189,8 +190,9 @@ EVERY_KEY = OTHER_VALUES | RESTRICTED | RELATIVE | OWN_LOGITS
 def test_every_key_of_the_section_model_arrives_in_the_transformer_config():
     assert EVERY_KEY.keys() == set(TransformerConfig.fields()) - set(SET_ELSEWHERE)
     for values in (OTHER_VALUES, RESTRICTED, RELATIVE, OWN_LOGITS):
-        resolved = ModelConfig(**values).resolve(vocab_size=77, dropout=0.0, label_smoothing=0.3)
-        expected = values | dict(vocab_size=77, dropout=0.0, label_smoothing=0.3)
+        of_training = dict(dropout=0.0, label_smoothing=0.3)
+        resolved = ModelConfig(**values).resolve(77, TrainingConfig(**of_training))
+        expected = values | of_training | dict(vocab_size=77)
         assert dataclasses.asdict(resolved).items() >= expected.items()
 
 

@@ -15,7 +15,7 @@ from tests.support.models import SMALL, as_numpy, batch_of, normal, randomise
 from train.config.model import SET_ELSEWHERE, ModelConfig
 from train.config.run import check_config
 from train.config.settings import effective_settings
-from train.config.training import RowLengths
+from train.config.training import RowLengths, TrainingConfig
 from train.cost.cost import forward_flops, memory_bytes, parameter_count
 
 RECURRENT = RecurrentConfig(vocab_size=23, d_model=8)
@@ -58,7 +58,9 @@ def test_an_unknown_kind_is_named(load, kind, tmp_path):
 
 def test_every_key_of_the_section_model_arrives_in_the_recurrent_config():
     assert OTHER_VALUES.keys() == set(RecurrentConfig.fields()) - set(SET_ELSEWHERE)
-    resolved = ModelConfig(kind="recurrent", **OTHER_VALUES).resolve(vocab_size=77, dropout=0.0, label_smoothing=0.3)
+    resolved = ModelConfig(kind="recurrent", **OTHER_VALUES).resolve(
+        77, TrainingConfig(dropout=0.0, label_smoothing=0.3)
+    )
     assert resolved == RecurrentConfig(vocab_size=77, dropout=0.0, label_smoothing=0.3, **OTHER_VALUES)
 
 

@@ -30,7 +30,7 @@ def load(tmp_path):
 
 
 def resolved(config):
-    return config.model.resolve(config.tokenizer.vocab_size, config.training.dropout, config.training.label_smoothing)
+    return config.model.resolve(config.tokenizer.vocab_size, config.training)
 
 
 # what comes through
@@ -287,6 +287,16 @@ def test_more_positions_than_the_model_learns_are_refused(load):
     assert load(NUMBERS, *overrides).training.row_length == 64
     with pytest.raises(ConfigError, match="training.source_row_length 65 is more than model.max_positions 64"):
         load(NUMBERS, *overrides, "training.source_row_length=65")
+    with pytest.raises(ConfigError, match="row_length 64 and training.shift_positions 1 are more than .* 64"):
+        load(NUMBERS, *overrides, "training.shift_positions=1")
+
+
+def test_a_shift_of_positions_is_one_of_the_model_that_trains(load):
+    assert resolved(load(NUMBERS, "training.shift_positions=500")).shift_positions == 500
+    with pytest.raises(ConfigError, match="training.shift_positions is 5, but model.kind is 'recurrent'"):
+        load(NUMBERS, "training.shift_positions=5", "model.kind=recurrent")
+    with pytest.raises(ConfigError, match='"rotary".*leave shift_positions out'):
+        load(NUMBERS, "training.shift_positions=5", "model.positions=rotary")
 
 
 def test_a_coverage_penalty_of_a_model_that_does_not_attend_is_refused(load):

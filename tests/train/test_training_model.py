@@ -20,6 +20,7 @@ from train.loop.progress import Progress
 from train.workers.strategy import choose_strategy
 
 pytestmark = pytest.mark.slow
+SHIFTED = TINY.replace(shift_positions=500)
 
 
 def sums_and_gradients(model, batch):
@@ -118,6 +119,17 @@ def test_streams_repeat_and_differ_by_step_seed_and_micro_batch():
         assert not set(drawn(one, 5)) & set(different)
 
 
+def test_shifts_of_positions_have_streams_of_their_own():
+    states = drawn(training_model(dropout=0.1, config=SHIFTED), 0)
+    assert len(set(states)) == len(states) == len(drawn(training_model(dropout=0.1), 0)) + 2  # a side each
+
+
+def test_a_step_trains_with_shifted_positions():
+    (logs, _), (shifted_logs, _) = trained(), trained(config=SHIFTED)
+    assert logs[0]["tokens"] == shifted_logs[0]["tokens"]
+    assert abs(logs[0]["nll"] - shifted_logs[0]["nll"]) > 1e-3
+
+
 def test_a_model_without_dropout_has_no_random_states():
     assert training_model().random_states() == []
 
@@ -146,13 +158,15 @@ def assert_same_bits(one, other):
         np.testing.assert_array_equal(left, right)
 
 
-def test_a_repeated_run_and_one_resumed_in_a_new_model_give_the_same_bits(tmp_path):
-    logs, weights = trained(dropout=0.1, xla=True)
-    straight = reusable(dropout=0.1, xla=True).from_the_start()
+@pytest.mark.parametrize("config", [TINY, SHIFTED], ids=["plain", "shifted"])
+def test_a_repeated_run_and_one_resumed_in_a_new_model_give_the_same_bits(tmp_path, config):
+    arguments = dict(dropout=0.1, xla=True, config=config)
+    logs, weights = trained(**arguments)
+    straight = reusable(**arguments).from_the_start()
     assert train(straight, 0, 3) == logs
     assert_same_bits(weights_of(straight), weights)
     Checkpoints(tmp_path).save(straight, straight.optimizer, Progress(3))
-    resumed = training_model(dropout=0.1, xla=True, weights_seed=2)
+    resumed = training_model(**arguments, weights_seed=2)
     assert Checkpoints(tmp_path).restore_latest(resumed, resumed.optimizer) == Progress(3)
     assert train(resumed, 3, 6) == train(straight, 3, 6)
     assert_same_bits(weights_of(resumed), weights_of(straight))

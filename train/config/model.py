@@ -5,13 +5,15 @@ from typing import Annotated, Any, get_type_hints
 import pydantic
 
 from keras_transformer.config import preset
+from keras_transformer.ground.errors import ConfigError
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.runs.kinds import CONFIGS
 
 from .section import OneOf, Section
 
-SET_ELSEWHERE = ("vocab_size", "dropout", "label_smoothing")  # by the tokenizer and by the section [training]
+OF_TRAINING = ("dropout", "label_smoothing", "shift_positions")  # fields of a model that are keys of [training]
+SET_ELSEWHERE = ("vocab_size", *OF_TRAINING)  # by the tokenizer and by the section [training]
 OF_A_KIND: dict[str, Any] = {  # the other fields, as pydantic takes them: type and default
     name: (get_type_hints(config)[name] | None, None)
     for config in CONFIGS.values()
@@ -55,14 +57,19 @@ class ModelConfig(ModelFields):
                 )
         return self
 
-    def resolve(
-        self, vocab_size: int, dropout: float | None = None, label_smoothing: float | None = None
-    ) -> BaseModelConfig:
-        """Combine this section with the tokenizer's vocabulary and the values of the training section."""
-        changes = self.model_dump(include=set(OF_A_KIND)) | {
-            "dropout": dropout,
-            "label_smoothing": label_smoothing,
-        }
+    def resolve(self, vocab_size: int, training: object = None) -> BaseModelConfig:
+        """Combine this section with the tokenizer's vocabulary, and with the fields of `training` in OF_TRAINING.
+
+        training: the section, or another model with these fields; None is a section that leaves them to the preset.
+        Raises ConfigError if this kind of model has no such field.
+        """
+        of_training = {name: getattr(training, name, None) for name in OF_TRAINING}
+        changes = self.model_dump(include=set(OF_A_KIND)) | of_training
         values = {name: value for name, value in changes.items() if value is not None}
         defaults = preset(self.preset or "base") if self.kind == "transformer" else RecurrentConfig()
+        if missing := sorted(set(values) - set(defaults.fields())):
+            raise ConfigError(
+                f"training.{missing[0]} is {values[missing[0]]}, but model.kind is {self.kind!r}, which has none: "
+                "leave it out."
+            )
         return defaults.replace(vocab_size=vocab_size, **values)

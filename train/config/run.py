@@ -28,7 +28,7 @@ from . import sources
 from .augmentation import AugmentationConfig, check_augmentation
 from .cleaning import CleaningConfig
 from .data import DataSection
-from .model import SET_ELSEWHERE, ModelConfig
+from .model import OF_TRAINING, SET_ELSEWHERE, ModelConfig
 from .section import PathText, Section
 from .tokenizer import TokenizerConfig, check_tokenizer
 from .training import TrainingConfig
@@ -37,8 +37,6 @@ from .translation import TranslationConfig
 LONGEST = 200  # characters of a value in a message
 OF_TABLES = ("model_type", "model_attributes_type", "dict_type")  # pydantic's names for a value that is no table
 BRANCHES = ("pair", "tsv", "table")  # names that pydantic puts between the number of an entry and its key
-
-RATES = ("dropout", "label_smoothing")  # of a model, which are keys of [training]
 
 
 def sections_in(package: ModuleType) -> tuple[type[DataSection], ...]:
@@ -106,7 +104,7 @@ class RunConfig(Section):
 
     def transformer_config(self, vocab_size: int) -> BaseModelConfig:
         """The model of this run with a vocabulary of `vocab_size` pieces."""
-        return self.model.resolve(vocab_size, self.training.dropout, self.training.label_smoothing)
+        return self.model.resolve(vocab_size, self.training)
 
     def with_tokenizer(self, vocab_size: int, normalization: str) -> "RunConfig":
         """The same with what the tokenizer of the run has: one that is given, or of an earlier version, has its own."""
@@ -201,11 +199,13 @@ def _check_model(config: RunConfig) -> None:
     training = config.training
     model = config.transformer_config(config.tokenizer.vocab_size)
     check_coverage(model, config.translation.coverage_penalty, "translation.coverage_penalty")
+    shift = training.shift_positions or 0
     for key in ("row_length", "source_row_length"):
         length = getattr(training, key) or 0
-        if model.position_limit is not None and length > model.position_limit:
+        if model.position_limit is not None and length + shift > model.position_limit:
+            shifted = f" and training.shift_positions {shift} are" if shift else " is"
             raise ConfigError(
-                f"training.{key} {length} is more than model.max_positions {model.position_limit}, the number "
+                f"training.{key} {length}{shifted} more than model.max_positions {model.position_limit}, the number "
                 "of learned positions: lower the one or raise the other."
             )
 
@@ -238,10 +238,10 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
 def completed_by_start(values: dict[str, Any]) -> dict[str, Any]:
     """Return the values of a configuration file with what they leave out and `training.start_from` has.
 
-    Without a section [model], the model is that of the other run, its two rates included. What [translation] leaves out
-    is the other run's own search, if it has one, as imported models do and presets, but for its shortlist: that is a
-    file of the other run. A run that has begun remembers both itself: the other one may be gone by then. Values that
-    make no sense, or name no run, are returned as they are.
+    Without a section [model], the model is that of the other run, with its keys of [training]. What [translation]
+    leaves out is the other run's own search, if it has one, as imported models do and presets, but for its shortlist:
+    that is a file of the other run. A run that has begun remembers both itself: the other one may be gone by then.
+    Values that make no sense, or name no run, are returned as they are.
 
     Raises ConfigError if a file of the run is damaged.
     """
@@ -253,8 +253,8 @@ def completed_by_start(values: dict[str, Any]) -> dict[str, Any]:
         config = load_model_config(folder.model)
         fields = {name: value for name, value in config.to_dict().items() if value is not None}
         values["model"] = {name: value for name, value in fields.items() if name not in SET_ELSEWHERE}
-        rates = {name: fields[name] for name in RATES if fields[name] != getattr(TransformerConfig, name)}
-        values["training"] = rates | training
+        of_other = {name: fields[name] for name in OF_TRAINING if fields[name] != getattr(TransformerConfig, name)}
+        values["training"] = of_other | training
     translation, search = values.get("translation", {}), folder.inference().search
     if search and isinstance(translation, dict):
         own = {name: value for name, value in search.items() if name in TranslationConfig.model_fields}

@@ -2,6 +2,7 @@
 
 import json
 
+from .model import OF_TRAINING
 from .run import RunConfig
 
 PATHS = {"run_folder", "cache_folder"}  # where a run is kept, not how it is trained
@@ -16,7 +17,7 @@ def effective_settings(config: RunConfig) -> dict[str, bool | int | float | str]
     sections = config.model_dump(exclude=PATHS)
     model = config.transformer_config(config.tokenizer.vocab_size)
     sections["model"].update((key, getattr(model, key)) for key in model.fields() if key in sections["model"])
-    sections["training"].update(dropout=model.dropout, label_smoothing=model.label_smoothing)
+    sections["training"].update((key, getattr(model, key)) for key in OF_TRAINING if key in model.fields())
     return {
         f"{name}.{key}": value if isinstance(value, bool | int | float | str) else json.dumps(value, ensure_ascii=False)
         for name, section in sections.items()

@@ -48,6 +48,7 @@ class TrainingConfig(Section):
     seed: int = pydantic.Field(1, ge=0, lt=2**32)  # NumPy takes no larger one
     dropout: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
     label_smoothing: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
+    shift_positions: int | None = pydantic.Field(None, ge=0)  # most random shift of a sentence's positions (SHAPE)
     bpe_dropout: float = pydantic.Field(0.0, ge=0, lt=1)  # merges left out per epoch (Provilkov et al. 2020: 0.1)
     augment: AugmentationConfig | None = None  # which pairs are changed per epoch, and how; None: none
     schedule: Literal["paper", "constant"] = "paper"  # constant: plain Adam (Kingma & Ba 2015) with learning_rate

@@ -190,12 +190,12 @@ def recorded_values(folder: RunFolder) -> dict[str, Any]:
 def model_fields(folder: RunFolder, config: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
     """The fields of the configuration in model.json, and those that `config` asks for; none if there is no file.
 
-    The vocabulary's size and the two rates are not in the model section, so they are taken from model.json.
+    The vocabulary's size and the keys of [training] are not in the model section: they are taken from model.json.
     """
     if not folder.model.exists():
         return {}, {}
     recorded = load_model_config(folder.model)
-    asked = config.model.resolve(recorded.vocab_size, recorded.dropout, recorded.label_smoothing)
+    asked = config.model.resolve(recorded.vocab_size, recorded)
 
     def fields(model):
         values = {"kind": model.kind} | dataclasses.asdict(model)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.runs.run_folder import RunFolder
 
+from ..config.model import OF_TRAINING
 from ..config.run import KEYS, RunConfig
 from ..config.training import TrainingConfig
 from ..loop.best import is_done
@@ -75,8 +76,9 @@ def is_default(config: RunConfig, key: str, before: str, now: str) -> bool:
 
 
 def is_of_preset(config: RunConfig, key: str, before: str, now: str) -> bool:
-    """Whether a rate of training is the preset's, and is written out now, or no longer."""
-    if key not in ("training.dropout", "training.label_smoothing"):
+    """Whether a key of OF_TRAINING is the preset's, and is written out now, or no longer."""
+    section, _, name = key.partition(".")
+    model = config.model.resolve(config.tokenizer.vocab_size)
+    if section != "training" or name not in OF_TRAINING or name not in model.fields():
         return False
-    rate = getattr(config.model.resolve(config.tokenizer.vocab_size), key.partition(".")[2])
-    return {before, now} == {"not set", repr(rate)}
+    return {before, now} == {"not set", repr(getattr(model, name))}
