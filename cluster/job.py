@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 from keras_transformer.commands.signals import handling
 from keras_transformer.ground.errors import Interrupted
 from keras_transformer.ground.files import sha256_of_folder
-from keras_transformer.runs.lite_folder import is_lite_folder
+from keras_transformer.runs.lite_folder import Description, LiteFolder, is_lite_folder
+from keras_transformer.runs.versions import languages_in
+from keras_transformer.text.road import NOTHING
 
 from .corpora import Lines, Tables, corpus_of
 from .duplicates import MarkedRows, marked
@@ -60,9 +62,12 @@ def run(folder: pathlib.Path | None, request: Request, place: Place) -> None:
 
     Parts that an earlier, interrupted call finished are kept.
 
-    Raises ClusterError before anything is computed if a worker cannot do it, and if Spark gives up later.
+    Raises ConfigError before Spark starts for a language that the export lacks, and ClusterError before anything is
+    computed if a worker cannot do it, and if Spark gives up later.
     """
     export = None if folder is None else found_export(folder)
+    if export is not None:
+        check_languages(request.work, export)
     with (
         stopped_by_signals(place.target) as stopped,
         spark(place.master, place.settings, export, stopped) as context,
@@ -91,6 +96,14 @@ def run(folder: pathlib.Path | None, request: Request, place: Place) -> None:
         check_lines(corpus, lines.count(), output.finished_parts())
         output.publish()
     print(output.folder)
+
+
+def check_languages(work: Work, export: pathlib.Path) -> None:
+    """Raises UserError if the work names a language that the export lacks, before Spark starts."""
+    described = LiteFolder(export).description
+    languages = Description.load(described).languages if is_lite_folder(export) else languages_in(export)
+    ask = getattr(work, "ask", NOTHING)
+    languages.chosen(ask.source_language, ask.target_language)
 
 
 def parts_of(files: Sequence[StoredFile], part_bytes: int, cores: int) -> int:

@@ -18,8 +18,12 @@ from cluster.storage import StoredFile
 from cluster.works import Clean, Translate
 from export.litert.write import write_model
 from keras_transformer.lite.translator import LiteTranslator
+from keras_transformer.models.imported.folder import import_folder, write_run
+from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run
-from tests.support.exports import write_version
+from keras_transformer.translation.translator import Translator
+from tests.support.exports import OPTIONS, write_version
+from tests.support.m2m import m2m_folder
 from tests.support.processes import end, wait_until
 from tests.support.runs import SENTENCES, random_run
 from tests.support.spark import spark_cluster, start_cluster_command
@@ -240,6 +244,19 @@ def test_a_line_that_cannot_be_translated_has_its_error_in_its_row(cluster, expo
         text for number, text in enumerate(expected[:40]) if number not in (7, 9, 11)
     ]
     assert "40 lines, 3 of them with an error" in log
+
+
+def test_a_litert_model_of_several_languages_writes_the_one_that_is_asked(cluster, tmp_path):
+    write_run(import_folder(m2m_folder(tmp_path / "m2m")), tmp_path / "run")
+    languages = RunFolder(tmp_path / "run").inference().languages.by_default("en", "de")
+    translator = Translator.load(tmp_path / "run", OPTIONS, max_source_tokens=30, languages=languages)
+    write_model(load_run(tmp_path / "run")[0], translator, tmp_path / "lite", "model", None)
+    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in LINES[:40]), encoding="utf-8")
+    options = "--source-language", "eng", "--target-language", "fr"
+    finished(translating(cluster, tmp_path / "lite", tmp_path / "in.txt", tmp_path / "out", *options), tmp_path / "out")
+    engine = LiteTranslator(tmp_path / "lite", threads=1)
+    french = [one.text for one in engine.translate(LINES[:40], source_language="en", target_language="fr")]
+    assert lines_in(tmp_path / "out") == french != [one.text for one in engine.translate(LINES[:40])]
 
 
 def test_tables_keep_their_columns_and_get_more(cluster, export, tmp_path):

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import logging
 import os
+import re
 import signal
 import sys
 import time
@@ -18,7 +19,11 @@ from cluster.formats import TextLines
 from cluster.job import Place, Request, described, run, stopped_by_signals
 from cluster.part import Job
 from cluster.works import Clean, Translate
-from keras_transformer.ground.errors import Interrupted
+from keras_transformer.ground.errors import ConfigError, Interrupted
+from keras_transformer.pieces.language_marks import Languages
+from keras_transformer.runs.lite_folder import Description, Room
+from keras_transformer.runs.versions import LANGUAGES
+from keras_transformer.text.road import NOTHING
 from tests.support.local_spark import LocalSpark, Parts
 
 PAIRS = ["a\tb", "same\tSame", "a\tb", "no tab", "c\td", "a\tb", "e\te"]
@@ -54,6 +59,36 @@ def lines_in(folder):
 
 def place(corpus, part_bytes=8, master=None):
     return Place(str(corpus), f"{corpus.parent}/out/", master, ["spark.a=b"], part_bytes)
+
+
+@pytest.mark.parametrize("lite", [False, True])
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"target_language": "fr"}, "The target language is 'fr'; this model writes de, en."),
+        ({"source_language": "xx"}, "The source language is 'xx'; this model reads de, en."),
+        ({"target_language": "de"}, None),
+        ({}, None),
+    ],
+)
+def test_a_language_that_the_export_lacks_is_refused_before_spark_starts(context, corpus, lite, asked, sentence):
+    export, told = corpus.parent / "export", dict.fromkeys(("de", "en"), "")
+    languages = Languages(told, {"de": "<2de>", "en": "<2en>"}, source_first="target")
+    (export / "assets.extra").mkdir(parents=True)
+    if lite:
+        Description({"beam_size": 2}, (Room(1, 8),), languages=languages).save(export / "litert.json")
+    else:
+        (export / "saved_model.pb").touch()
+        (export / LANGUAGES).write_text(json.dumps(languages.as_json()))
+    request = Request(Translate(ask=NOTHING._replace(**asked)), "tsv", ["1"], 2)
+    if sentence:
+        with pytest.raises(ConfigError, match=re.escape(sentence)):
+            run(export, request, place(corpus))
+        assert not context.asked and not (corpus.parent / "out").exists()
+    else:
+        with pytest.raises(Exception, match="no attribute"):  # the Spark of lists opens no export
+            run(export, request, place(corpus))
+        assert context.asked
 
 
 def test_each_line_has_its_reason_in_its_place_and_the_folder_is_published(context, corpus, capsys, caplog):
