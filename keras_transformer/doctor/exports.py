@@ -115,7 +115,9 @@ def transformers_model(path: pathlib.Path) -> Iterator[Finding]:
             f"give a run, an export, or a model of the type {', '.join(FAMILIES)}",
         )
         return
-    yield from of_files(path, f"a model of {FAMILIES[kind].name}", FAMILIES[kind].needed)
+    family = FAMILIES[kind]
+    there = [name for name in family.either if (path / name).exists()]
+    yield from of_files(path, f"a model of {family.name}", (*family.needed, *(there or family.either)[:1]))
     weights = path / "model.safetensors"
     if not weights.exists() and not has_content(path / "pytorch_model.bin"):
         yield missing(f"{path} has neither {weights.name} nor pytorch_model.bin", AGAIN)

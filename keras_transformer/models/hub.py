@@ -23,7 +23,7 @@ SMALL_FILES = (  # by their whole names: a pattern with * would match ../ too
     *("assets/tokenizer/tokenizer.model", "assets/tokenizer/tokenizer.model.sha256"),
     # of a model of Hugging Face
     *("generation_config.json", "tokenizer_config.json"),
-    *(name for family in FAMILIES.values() for name in (*family.needed, *family.optional)),
+    *(name for family in FAMILIES.values() for name in (*family.needed, *family.either, *family.optional)),
 )
 OUR_WEIGHTS = ("model.weights.h5",)
 IMPORTED_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the second, a pickle, only if there is not the first

@@ -1,5 +1,6 @@
 """Small folders of Hugging Face's M2M100 with random weights, as M2M-100 and NLLB-200 are: without its packages."""
 
+import base64
 import functools
 import io
 import json
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.models.imported.fairseq import FAIRSEQ, LANGUAGE_CODES, MASK
@@ -107,6 +109,35 @@ def m2m_folder(path: pathlib.Path, kind: str = M2M, strength: float = 1.2, **set
     for name, values in written.items():
         (path / name).write_text(json.dumps(values), encoding="utf-8")
     return path
+
+
+def tokenizer_json(**changes: Any) -> dict[str, Any]:
+    """The tokenizer.json of NLLB-200 as transformers 4 converts one; `changes` are of its parts, or of its model."""
+    text, added = text_pieces(), added_pieces(NLLB)
+    proto = sentencepiece_model_pb2.ModelProto.FromString(spm())
+    charsmap = base64.b64encode(proto.normalizer_spec.precompiled_charsmap).decode()
+    pairs = [(piece[:end], piece[end:]) for piece in text[4:] for end in range(1, len(piece))]
+    merges = [" ".join(pair) for pair in pairs if {*pair} <= {*text[4:]}]
+    spaces = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
+    rules = {"type": "Precompiled", "precompiled_charsmap": charsmap}
+    parts = {
+        "added_tokens": [
+            {"id": number, "content": piece, "special": True}
+            for number, piece in [*enumerate(FAIRSEQ), *enumerate(added, len(text))]
+        ],
+        "normalizer": {"type": "Sequence", "normalizers": [rules, spaces]},
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "add_prefix_space": True},
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": "<unk>",
+            "fuse_unk": True,
+            "vocab": {piece: number for number, piece in enumerate([*text, *added])},
+            "merges": merges,
+        },
+    }
+    of_model = {name: value for name, value in changes.items() if name not in parts}
+    return parts | {name: changes[name] for name in parts if name in changes} | {"model": parts["model"] | of_model}
 
 
 def changed(folder: pathlib.Path, name: str, **values: Any) -> pathlib.Path:

@@ -3,7 +3,7 @@
 These are M2M-100 (Fan et al. 2020), NLLB-200 (NLLB Team 2022) and mBART (Liu et al. 2020, Tang et al. 2020). The
 dictionary of fairseq begins with <s>, <pad>, </s> and <unk>, and goes on with the pieces of one SentencePiece model;
 the pieces of languages come after them. M2M-100 has this dictionary in vocab.json, the others in the SentencePiece
-model alone.
+model alone, or in tokenizer.json.
 """
 
 import collections
@@ -30,13 +30,15 @@ from keras_transformer.models.imported.huggingface import (
 from keras_transformer.models.imported.marian_files import read_spm
 from keras_transformer.models.imported.marian_yaml import read_vocabulary
 from keras_transformer.models.imported.model import ImportedModel
+from keras_transformer.models.imported.tokenizer_json import spm_of_tokenizer_json
 from keras_transformer.models.imported.vocabulary import Vocabulary, renamed
 from keras_transformer.models.imported.weights import Arrays, Tokens
 from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.pieces.pair_tokenizer import PairTokenizer, pair_model_bytes
 from keras_transformer.pieces.tokenizer import model_proto
 
-SPM = "sentencepiece.bpe.model"
+SPM, JSON = "sentencepiece.bpe.model", "tokenizer.json"
+AN_ORIGINAL = "facebook/nllb-200-distilled-600M"
 FAIRSEQ = ["<s>", "<pad>", "</s>", "<unk>"]  # the first pieces
 MASK = "<mask>"  # the last piece of NLLB-200 and mBART
 SHARED = ("model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
@@ -54,7 +56,7 @@ class FairseqFolder(NamedTuple):
     """What a folder of one of fairseq's models holds, whatever the function of the model.
 
     settings: of config.json. ids: of special pieces. of_tokenizer: of tokenizer_config.json. pieces: the name of every
-    row of the embedding. texts: how many of them a text may have: the first ones.
+    row of the embedding. texts: how many of them a text may have: the first ones. spm: the SentencePiece model.
     """
 
     path: pathlib.Path
@@ -65,6 +67,7 @@ class FairseqFolder(NamedTuple):
     embedding: np.ndarray
     pieces: list[str]
     texts: int
+    spm: bytes
 
     @classmethod
     def read(
@@ -85,10 +88,11 @@ class FairseqFolder(NamedTuple):
         arrays, ids = read_weights(folder), special_ids(settings, path)
         shape = settings.get("vocab_size"), settings.get("d_model")
         embedding = take_tied(arrays, (*SHARED, "lm_head.weight"), shape)
-        text = pieces_of_text(folder)
+        spm = spm_of(folder)
+        text = pieces_of_text(folder, spm)
         usual = tokenizers[of_tokenizer["tokenizer_class"]]
         pieces = all_pieces(text, added_pieces(folder, len(text), of_tokenizer, usual), len(embedding), folder)
-        return cls(folder, settings, ids, of_tokenizer, arrays, embedding, pieces, len(text))
+        return cls(folder, settings, ids, of_tokenizer, arrays, embedding, pieces, len(text), spm)
 
     def tokens(self, bias: np.ndarray | None = None) -> Tokens:
         """Return the embedding that does it all; without a bias of the logits that is zeros."""
@@ -125,8 +129,8 @@ class FairseqFolder(NamedTuple):
     ) -> ImportedModel:
         """Return the model with this function, and these values of its blocks."""
         self.arrays.refuse_rest()
-        spm, controls = read_spm(self.path / SPM), map(renamed, (*FAIRSEQ, *self.pieces[self.texts :]))
-        model = pair_model_bytes(spm, spm, tokens.pieces(), controls)
+        controls = map(renamed, (*FAIRSEQ, *self.pieces[self.texts :]))
+        model = pair_model_bytes(self.spm, self.spm, tokens.pieces(), controls)
         return ImportedModel(
             config=config,
             values=values | tokens.values(config),
@@ -152,13 +156,27 @@ def tokenizer_settings(folder: pathlib.Path, classes: Iterable[str], unnamed: st
     return {"tokenizer_class": name, **settings}
 
 
-def pieces_of_text(folder: pathlib.Path) -> list[str]:
-    """Return the pieces by id that come before those of languages. Raises ImportedModelError if a file is missing."""
-    if not (folder / SPM).exists():
-        raise ImportedModelError(f"{folder} has no {SPM}, the SentencePiece model of both sides.")
+def spm_of(folder: pathlib.Path) -> bytes:
+    """Return the SentencePiece model of both sides, from tokenizer.json if that is all there is.
+
+    Raises ImportedModelError if neither is there, or no SentencePiece model divides text as tokenizer.json does.
+    """
+    if (folder / SPM).exists():
+        return read_spm(folder / SPM)
+    try:
+        if (folder / JSON).exists() and not (folder / "vocab.json").exists():
+            return spm_of_tokenizer_json(folder / JSON, FAIRSEQ)
+        reason = f"{folder} has no {SPM}, the SentencePiece model of both sides."
+    except ImportedModelError as error:
+        reason = f"{error} There is no {SPM} either."
+    raise ImportedModelError(f"{reason} Copy it from the model that this one was tuned from, such as {AN_ORIGINAL}.")
+
+
+def pieces_of_text(folder: pathlib.Path, spm: bytes) -> list[str]:
+    """Return the pieces by id that come before those of languages."""
     if (folder / "vocab.json").exists():
         return read_vocabulary(folder / "vocab.json")
-    pieces = [piece.piece for piece in model_proto(read_spm(folder / SPM)).pieces]
+    pieces = [piece.piece for piece in model_proto(spm).pieces]
     return [*FAIRSEQ, *(piece for piece in pieces if piece not in FAIRSEQ)]
 
 
@@ -189,7 +207,7 @@ def added_pieces(
 
 def pieces_with_ids(folder: pathlib.Path, of_tokenizer: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
     """Yield the ids and names of added pieces in tokenizer.json, added_tokens.json and tokenizer_config.json."""
-    path = folder / "tokenizer.json"
+    path = folder / JSON
     tokens = read_json(path).get("added_tokens", []) if path.exists() else []
     decoder = of_tokenizer.get("added_tokens_decoder", {})
     with refusing_damage(path if tokens else folder / "tokenizer_config.json", "a list of added tokens"):

@@ -9,19 +9,20 @@ from typing import NamedTuple
 class Family(NamedTuple):
     """name: of its class in transformers, in short.
 
-    needed, optional: the files of its tokenizer.
+    needed, either, optional: the files of its tokenizer; of `either` at least one is there.
     """
 
     name: str
     needed: tuple[str, ...]
     optional: tuple[str, ...] = ()
+    either: tuple[str, ...] = ()
 
 
 SPM = "sentencepiece.bpe.model"
 ADDED = ("special_tokens_map.json", "added_tokens.json", "tokenizer.json")  # files that name pieces of languages
 FAMILIES = {  # by model_type
     "marian": Family("MarianMT", ("vocab.json", "source.spm", "target.spm"), ("target_vocab.json",)),
-    "m2m_100": Family("M2M100", (SPM,), ("vocab.json", *ADDED)),
+    "m2m_100": Family("M2M100", (), ("vocab.json", *ADDED), either=(SPM, "tokenizer.json")),
     "mbart": Family("MBart", (SPM,), ADDED),
     "bart": Family("Bart", (SPM,), ADDED),
 }
