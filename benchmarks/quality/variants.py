@@ -38,6 +38,7 @@ VARIANTS = {  # what each row changes in the paper's model: most of them one thi
     "relative": (PRE, 'model.positions="relative"'),
     "alibi": (PRE, 'model.positions="alibi"'),
     "learned": (PRE, 'model.positions="learned"', "model.max_positions=256"),
+    "shifted": (PRE, "training.shift_positions=500"),
     "embedding_norm": (PRE, "model.embedding_norm=true"),
     "modern": (PRE, 'model.norm_kind="rms"', 'model.activation="swiglu"', 'model.positions="rotary"'),
 }
