@@ -49,6 +49,7 @@ ACTIVATIONS = (  # the activations of Keras that keep the width and need no othe
     "tanh_shrink",
 )
 GATED_ACTIVATIONS = ("geglu", "geglu_tanh", "swiglu")  # Shazeer 2020: a third matrix in the feed-forward network
+MOST_DISTANCE = 65_536  # of relative positions: each distance has an entry in a table
 MEANT_FOR = {  # fields that have a meaning only with this value of this other field
     "kernel_size": ("encoder_layer", "convolutional"),
     "dilated": ("encoder_layer", "convolutional"),
@@ -120,6 +121,7 @@ class TransformerConfig(BaseModelConfig):
         self._check_count("relative_buckets", least=4)
         self._check("relative_buckets", self.relative_buckets % 2 == 0, "even: an encoder has half for each direction")
         self._check_count("relative_distance", least=self.relative_buckets // 2 + 1)
+        self._check("relative_distance", self.relative_distance <= MOST_DISTANCE, f"at most {MOST_DISTANCE:,}")
         truths = ("attention_bias", "scale_scores", "embedding_norm", "logits_bias", "dilated")
         truths += ("shared_embeddings", "tied_logits")
         for name in truths:

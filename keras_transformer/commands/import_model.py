@@ -106,10 +106,13 @@ def import_model(
 def described(model: "ImportedModel") -> Iterable[str]:
     """Yield the lines of the log about a model: its shape, its vocabulary, how it searches, and what was chosen."""
     from keras_transformer.model import embedding_names
-    from keras_transformer.models.imported.names import weights_of
+    from keras_transformer.models.imported.names import weights_of, weights_of_tokens
+    from keras_transformer.models.imported.t5_names import weights_of_blocks
 
     config, tags, codes = model.config, model.tags(), list(model.languages.target)
-    parameters = sum(math.prod(weight.shape(config)) for weight in weights_of(config) if weight.ours in model.values)
+    is_t5 = config.positions == "relative"
+    weights = [*weights_of_tokens(config), *weights_of_blocks(config)] if is_t5 else weights_of(config)
+    parameters = sum(math.prod(weight.shape(config)) for weight in weights if weight.ours in model.values)
     yield (
         f"{model.kind}: {config.encoder_layers} + {config.decoder_layers} layers, d_model {config.d_model}, d_ff "
         f"{config.d_ff}, {config.num_heads} heads, {config.activation}, {config.norm}-norm; {parameters:,} parameters"
@@ -124,7 +127,8 @@ def described(model: "ImportedModel") -> Iterable[str]:
     )
     limit = config.position_limit
     positions = f"learned positions: {limit:,}" if limit else f"sinusoids: {config.sinusoids}"
-    yield f"{positions}, epsilon of LayerNorm: {config.norm_epsilon:g}"
+    positions = "relative positions" if is_t5 else positions
+    yield f"{positions}, epsilon of {'RMSNorm' if is_t5 else 'LayerNorm'}: {config.norm_epsilon:g}"
     yield "defaults of a search: " + ", ".join(f"{name} {value}" for name, value in model.search.items())
     yield from model.notes
 

@@ -139,7 +139,12 @@ class PairTokenizer(Tokenizer):
 
     def surfaces(self) -> list[bytes]:
         """Return what every id stands for in a text, in UTF-8, a space as SPACE; b"" of an id that no text has."""
-        return [b"" if number in self.silent else piece.encode() for number, piece in enumerate(self._pieces)]
+        target = self._target
+        are_bytes = {target.id_to_piece(number) for number in range(len(target)) if target.is_byte(number)}
+        return [
+            b"" if number in self.silent else bytes([int(piece[1:-1], 16)]) if piece in are_bytes else piece.encode()
+            for number, piece in enumerate(self._pieces)
+        ]
 
     @property
     def is_bpe(self) -> bool:

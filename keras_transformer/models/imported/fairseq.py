@@ -241,7 +241,7 @@ def all_pieces(text: list[str], added: Mapping[int, str], rows: int, folder: pat
 
     Raises ImportedModelError if a piece has no row, or two.
     """
-    if (most := max(len(text), *(number + 1 for number in added))) > rows:
+    if (most := max([len(text), *(number + 1 for number in added)])) > rows:
         raise ImportedModelError(f"{folder} has {most:,} pieces, and the embedding of the model {rows:,} rows.")
     unnamed = (f"madeupword{number:04}" for number in itertools.count())
     pieces = [*text, *(added[number] if number in added else next(unnamed) for number in range(len(text), rows))]

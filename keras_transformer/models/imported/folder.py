@@ -13,12 +13,15 @@ from keras_transformer.models.imported.m2m import import_m2m
 from keras_transformer.models.imported.marian import import_marian
 from keras_transformer.models.imported.mbart import import_mbart
 from keras_transformer.models.imported.model import ImportedModel
+from keras_transformer.models.imported.t5 import import_t5
 
 READERS: dict[str, Callable[..., ImportedModel]] = {  # of FAMILIES
     MODEL_TYPE: import_huggingface,
     "m2m_100": import_m2m,
     "mbart": import_mbart,
     "bart": functools.partial(import_mbart, model_type="bart"),
+    "t5": import_t5,
+    "mt5": import_t5,
 }
 OF_MARIAN = "*.npz", "decoder.yml", "*.bin"  # files of which its folders have at least one
 

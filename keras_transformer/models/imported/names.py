@@ -16,6 +16,7 @@ from keras_transformer.config import TransformerConfig
 D_MODEL, HEADS, D_FF, PIECES = "d_model", "heads", "d_ff", "pieces"  # what an axis counts; "heads": h * d_k
 POSITIONS = "positions"
 UNUSED_POSITIONS = 2  # the first rows of a table of learned positions in Hugging Face's models, which none reads
+BUCKETS, EACH_HEAD = "buckets", "each head"  # of a table of relative positions
 
 
 class Layer(NamedTuple):
@@ -76,7 +77,7 @@ class Weight(NamedTuple):
     @property
     def is_kernel(self) -> bool:
         """Whether it is the matrix of a dense layer, (inputs, outputs): Hugging Face has (outputs, inputs)."""
-        return len(self.axes) == 2 and not {PIECES, POSITIONS} & {*self.axes}
+        return len(self.axes) == 2 and not {PIECES, POSITIONS, BUCKETS} & {*self.axes}
 
     def shape(self, config: TransformerConfig) -> tuple[int, ...]:
         """Return the shape of the array in Keras."""
@@ -86,6 +87,8 @@ class Weight(NamedTuple):
             D_FF: config.d_ff,
             PIECES: config.vocab_size,
             POSITIONS: config.max_positions,
+            BUCKETS: config.relative_buckets,
+            EACH_HEAD: config.num_heads,
         }
         return tuple(sizes[axis] for axis in self.axes)
 
@@ -108,14 +111,19 @@ def weights_of(config: TransformerConfig) -> list[Weight]:
 def weights_of_tokens(config: TransformerConfig) -> list[Weight]:
     """Return the embeddings and the bias of the logits."""
     matrix, bias = (PIECES, D_MODEL), (PIECES,)
-    if config.shared_embeddings:
+    if config.shared_embeddings and config.tied_logits:
         return [
             Weight("embedding/matrix", "Wemb", "model.shared.weight", matrix),
             Weight("embedding/bias", "decoder_ff_logit_out_b", "final_logits_bias", bias),
         ]
-    return [
+    embeddings = [
         Weight("source_embedding/matrix", "encoder_Wemb", "model.encoder.embed_tokens.weight", matrix),
         Weight("target_embedding/matrix", "decoder_Wemb", "model.decoder.embed_tokens.weight", matrix),
+    ]
+    if config.shared_embeddings:
+        embeddings = [Weight("embedding/matrix", "Wemb", "model.shared.weight", matrix)]
+    return [
+        *embeddings,
         Weight("logits/matrix", "decoder_ff_logit_out_Wt", "lm_head.weight", matrix),
         Weight("logits/bias", "decoder_ff_logit_out_b", "final_logits_bias", bias),
     ]
@@ -165,7 +173,12 @@ def weights_of_layer(layer: Layer, side: str, number: int, norm: str) -> Iterato
 
 
 def order_of_channels(d_model: int) -> np.ndarray:
-    """Return for each channel here the one of Marian and Hugging Face: 0, n, 1, n + 1, ... with n = d_model / 2."""
+    """Return for each channel here the one of Marian and Hugging Face: 0, n, 1, n + 1, ... with n = d_model / 2.
+
+    An odd d_model, which has no sinusoids, keeps its order.
+    """
+    if d_model % 2:
+        return np.arange(d_model)
     return np.arange(d_model).reshape(2, d_model // 2).T.reshape(-1)
 
 

@@ -55,7 +55,9 @@ class Vocabulary(NamedTuple):
     @property
     def own_start(self) -> int | None:
         """The id of a piece <s> that the decoder begins with: it is BOS. Any other first piece is also itself."""
-        return self.start if self.start is not None and self.pieces[self.start] == NAMES[BOS] else None
+        if self.start in (None, self.unk, self.eos, self.pad) or self.pieces[self.start] != NAMES[BOS]:
+            return None
+        return self.start
 
     def inputs(self, pieces: Sequence[str]) -> np.ndarray:
         """Return for each of these pieces, by ids here, the row that embeds it: that of <unk> if it is not known."""

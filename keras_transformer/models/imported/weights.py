@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -120,14 +120,19 @@ def embeddings_of(weight: Weight, matrix: np.ndarray, numbers: np.ndarray) -> np
 
 
 def values_of_blocks(
-    arrays: Arrays, config: TransformerConfig, name_of: Callable[[Weight], str], is_huggingface: bool
+    arrays: Arrays,
+    config: TransformerConfig,
+    name_of: Callable[[Weight], str],
+    is_huggingface: bool,
+    weights: Iterable[Weight] = (),
 ) -> StoredArrays:
-    """Take the arrays of all blocks. Returns the weights by their path. Raises ImportedModelError as `take` does.
+    """Take the arrays of all blocks, or of these weights. Returns them by their path.
 
     Each is read twice: now, so that whatever is wrong is told before anything is written, and when its weight is.
+    Raises ImportedModelError as `take` does.
     """
     values: dict[str, Callable[[], np.ndarray]] = {}
-    for weight in itertools.chain(weights_of_side("encoder", config), weights_of_side("decoder", config)):
+    for weight in weights or itertools.chain(weights_of_side("encoder", config), weights_of_side("decoder", config)):
         shape = weight.huggingface_shape(config) if is_huggingface else weight.shape(config)
         arrays.take(name_of(weight), shape)
         values[weight.ours] = functools.partial(array_as_ours, arrays, weight, name_of(weight), shape, is_huggingface)

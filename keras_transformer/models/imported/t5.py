@@ -1,0 +1,281 @@
+"""A folder of Hugging Face's T5ForConditionalGeneration or MT5ForConditionalGeneration: its parts as those of ours.
+
+T5 (Raffel et al. 2020) has two forms. The first has relu and ties its logits to the embeddings; T5 1.1, mT5 (Xue et al.
+2021) and MADLAD-400 (Kudugunta et al. 2023) have gated GELU and logits of their own. Their pieces and ids are those of
+a SentencePiece model; the decoder begins with the padding.
+"""
+
+import functools
+import math
+import pathlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import sentencepiece
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.ground.errors import ConfigError
+from keras_transformer.models.imported.arrays import StoredArrays
+from keras_transformer.models.imported.errors import ImportedModelError
+from keras_transformer.models.imported.fairseq import all_pieces, pieces_with_ids, tokenizer_settings
+from keras_transformer.models.imported.huggingface import (
+    IDS,
+    check_settings,
+    read_settings,
+    read_weights,
+    refuse,
+    search_of,
+    special_ids,
+    take_tied,
+)
+from keras_transformer.models.imported.marian_files import read_spm
+from keras_transformer.models.imported.model import ImportedModel
+from keras_transformer.models.imported.t5_names import LM_HEAD, SHARED, UNUSED, biases_of, weights_of_blocks
+from keras_transformer.models.imported.vocabulary import Vocabulary, renamed
+from keras_transformer.models.imported.weights import Arrays, Tokens, values_of_blocks
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, TARGET, Languages
+from keras_transformer.pieces.languages import CODE
+from keras_transformer.pieces.pair_tokenizer import PairTokenizer, pair_model_bytes
+from keras_transformer.pieces.tokenizer import processor_of
+
+T5, MT5 = "t5", "mt5"  # model_type
+NEEDED = {"is_encoder_decoder": True}
+CLASSES = {T5: "T5ForConditionalGeneration", MT5: "MT5ForConditionalGeneration"}
+TOKENIZERS = ("T5Tokenizer", "T5TokenizerFast", "MT5Tokenizer", "MT5TokenizerFast")
+SPM = "spiece.model"
+ACTIVATIONS = {  # by feed_forward_proj
+    "relu": "relu",
+    "gelu": "gelu",
+    "silu": "swish",
+    "swish": "swish",
+    "gated-gelu": "geglu_tanh",  # whatever its name says: gelu_new
+    "gated-gelu_new": "geglu_tanh",
+    "gated-silu": "swiglu",
+}
+DEFAULTS = {  # of T5Config
+    "d_kv": 64,
+    "layer_norm_epsilon": 1e-6,
+    "relative_attention_num_buckets": 32,
+    "relative_attention_max_distance": 128,
+    IDS["pad"]: 0,
+    IDS["eos"]: 1,
+}
+PROJECTIONS = {T5: "relu", MT5: "gated-gelu"}  # feed_forward_proj, if config.json has none
+FUNCTION: dict[str, Any] = {
+    "norm": "pre",
+    "norm_kind": "rms",
+    "scale_scores": False,
+    "positions": "relative",
+}
+EMBEDDINGS = (SHARED, "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
+EXTRA_IDS = 100  # pieces <extra_id_0> and so on that T5Tokenizer adds, unless it is told otherwise
+TAG = re.compile(r"<2(?P<code>\w+)>")  # of MADLAD-400
+TASK = re.compile(r"translation_(?P<source>\w+)_to_(?P<target>\w+)")
+
+
+def import_t5(folder: pathlib.Path) -> ImportedModel:
+    """Read a folder of Hugging Face's T5 or mT5, with the function that Hugging Face computes.
+
+    Raises ImportedModelError, with the name of the file, key or array, for what cannot be imported, and OSError if a
+    file cannot be read.
+    """
+    path = folder / "config.json"
+    settings = DEFAULTS | read_settings(path)
+    check_settings({"activation_function": "relu", **settings}, path, NEEDED)
+    check_class(settings, path)
+    of_tokenizer = tokenizer_settings(folder, TOKENIZERS, TOKENIZERS[0])
+    arrays = read_weights(folder)
+    embedding = take_tied(arrays, EMBEDDINGS, (settings.get("vocab_size"), settings.get("d_model")))
+    spm = spm_in(folder)
+    processor = processor_of(spm, folder / SPM)
+    pieces = pieces_of(processor, folder, of_tokenizer, len(embedding))
+    vocabulary = vocabulary_of(pieces, processor, settings, path)
+    factor = np.float32(1 / math.sqrt(embedding.shape[1]))
+    logits = logits_of(arrays, embedding, settings)
+    embedding = embedding * factor  # which ours multiplies by sqrt(d_model)
+    if logits is None:
+        logits = embedding
+    elif is_scaled(settings):
+        logits = logits * factor
+    tokens = Tokens(vocabulary, vocabulary, embedding, embedding, logits, np.zeros(len(pieces), np.float32))
+    config = config_of_t5(settings, tokens, path)
+    if UNUSED in arrays:
+        arrays.take(UNUSED, (None, None))
+    values = values_of_blocks(arrays, config, lambda weight: weight.huggingface, True, weights_of_blocks(config))
+    arrays.refuse_rest()
+    zeros = {weight.ours: functools.partial(np.zeros, weight.shape(config), "f4") for weight in biases_of(config)}
+    silent = {number for number in range(len(processor)) if is_silent(processor, number)}
+    controls = [renamed(piece) for number, piece in enumerate(pieces) if number in silent or number >= len(processor)]
+    own = tokens.pieces()
+    languages, notes = languages_of(processor, settings)
+    return ImportedModel(
+        config=config,
+        values=values | StoredArrays(zeros) | tokens.values(config),
+        tokenizer=PairTokenizer.of_bytes(pair_model_bytes(spm, spm, own, controls), "The tokenizer"),
+        search=search_of(folder, settings),
+        kind=f"Hugging Face {CLASSES[settings['model_type']].removesuffix('ForConditionalGeneration')}",
+        notes=notes,
+        languages=languages,
+    )
+
+
+def check_class(settings: Mapping[str, Any], path: pathlib.Path) -> None:
+    """Raises ImportedModelError for a model without a decoder, and for keys that contradict each other."""
+    name = CLASSES[settings["model_type"]]
+    if settings.get("architectures", [name]) not in (
+        [name],
+        [name.replace("ForConditionalGeneration", "WithLMHeadModel")],
+    ):
+        refuse("architectures", settings["architectures"], path, name)
+    projection = projection_of(settings)
+    if not isinstance(projection, str) or projection not in ACTIVATIONS:
+        refuse("feed_forward_proj", projection, path, ", ".join(ACTIVATIONS))
+    gate, _, activation = projection.rpartition("-")
+    told = {"is_gated_act": bool(gate), "dense_act_fn": "gelu_new" if projection == "gated-gelu" else activation}
+    for key, expected in told.items():
+        if settings.get(key, expected) != expected:
+            refuse(key, settings[key], path, f"{expected!r}, as feed_forward_proj says,")
+
+
+def projection_of(settings: Mapping[str, Any]) -> Any:
+    """Return what the feed-forward networks are, as T5 names it."""
+    return settings.get("feed_forward_proj", PROJECTIONS[settings["model_type"]])
+
+
+def spm_in(folder: pathlib.Path) -> bytes:
+    """Return the SentencePiece model of both sides. Raises ImportedModelError if it is missing."""
+    if not (folder / SPM).exists():
+        raise ImportedModelError(f"{folder} has no {SPM}, the SentencePiece model of both sides.")
+    return read_spm(folder / SPM)
+
+
+def pieces_of(
+    processor: sentencepiece.SentencePieceProcessor, folder: pathlib.Path, of_tokenizer: Mapping[str, Any], rows: int
+) -> list[str]:
+    """Return the name of every row of the embedding: pieces of the SentencePiece model, extra ids, and what is added.
+
+    T5Tokenizer numbers its extra ids downwards: the last one is <extra_id_0>. Raises ImportedModelError if a piece has
+    no row, or two.
+    """
+    text = processor.id_to_piece(list(range(len(processor))))
+    if type(count := of_tokenizer.get("extra_ids", EXTRA_IDS)) is not int:
+        refuse("extra_ids", count, folder / "tokenizer_config.json", "a number of pieces")
+    numbers = range(count)[::-1][: max(rows - len(text), 0)]
+    extra = [f"<extra_id_{number}>" for number in numbers]
+    added = {} if {*extra} & {*text} else dict(enumerate(extra, len(text)))
+    given = {number: piece for number, piece in pieces_with_ids(folder, of_tokenizer) if number >= len(text)}
+    return all_pieces(text, added | given, rows, folder)
+
+
+def vocabulary_of(
+    pieces: list[str],
+    processor: sentencepiece.SentencePieceProcessor,
+    settings: Mapping[str, Any],
+    path: pathlib.Path,
+) -> Vocabulary:
+    """Return the vocabulary with its special ids. Raises ImportedModelError if both files tell another end."""
+    ids = special_ids({IDS["start"]: settings.get(IDS["pad"]), **settings}, path)
+    if (end := processor.eos_id()) not in (-1, ids["eos"]):
+        raise ImportedModelError(f"{path} has {IDS['eos']}: {ids['eos']}, but the end in {SPM} has the id {end}.")
+    return Vocabulary.of_pieces(pieces, path.parent, unk=processor.unk_id(), **ids)
+
+
+def is_silent(processor: sentencepiece.SentencePieceProcessor, number: int) -> bool:
+    """Return whether no text has a piece of the SentencePiece model."""
+    return processor.is_control(number) or processor.is_unknown(number) or processor.is_unused(number)
+
+
+def is_scaled(settings: Mapping[str, Any]) -> bool:
+    """Return whether the decoder's output is multiplied by d_model^-0.5, as in the first T5. mT5 never is.
+
+    transformers 5 writes a key of its own, beside which tie_word_embeddings says nothing.
+    """
+    is_tied = settings.get("tie_word_embeddings", True) is not False
+    return settings["model_type"] == T5 and bool(settings.get("scale_decoder_outputs", is_tied))
+
+
+def logits_of(arrays: Arrays, embedding: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray | None:
+    """Take the matrix of the logits; None if it is that of the embeddings, and scaled.
+
+    Raises ImportedModelError if config.json tells one, and the file has the other.
+    """
+    is_told = settings["model_type"] == T5 and "scale_decoder_outputs" not in settings
+    is_tied = settings.get("tie_word_embeddings", True) is not False
+    if LM_HEAD not in arrays and (is_tied or not is_told) and settings["model_type"] == T5:
+        return None if is_scaled(settings) else embedding
+    logits = arrays.take(LM_HEAD, embedding.shape)
+    if not np.array_equal(logits, embedding):
+        if is_told and is_tied:
+            raise ImportedModelError(
+                f"{arrays.path} has a {LM_HEAD} that is not the embedding, although tie_word_embeddings is true in "
+                "config.json."
+            )
+        return logits
+    return None if is_scaled(settings) else logits
+
+
+def config_of_t5(settings: Mapping[str, Any], tokens: Tokens, path: pathlib.Path) -> TransformerConfig:
+    """Return the configuration that config.json describes. Raises ImportedModelError if a key is missing."""
+    vocabulary = tokens.source
+    starts = {vocabulary.eos: "eos", vocabulary.unk: "unk", vocabulary.pad: "pad"}
+    try:
+        sizes = {
+            "encoder_layers": settings["num_layers"],
+            "decoder_layers": settings.get("num_decoder_layers", settings["num_layers"]),
+            "d_model": settings["d_model"],
+            "d_ff": settings["d_ff"],
+            "num_heads": settings["num_heads"],
+        }
+    except KeyError as error:
+        raise ImportedModelError(f"{path} has no {error}, which every model of its kind has.") from None
+    try:
+        return TransformerConfig(
+            vocab_size=len(tokens.pieces()),
+            **sizes,
+            key_dim=settings["d_kv"],
+            value_dim=settings["d_kv"],
+            activation=ACTIVATIONS[projection_of(settings)],
+            **FUNCTION,
+            norm_epsilon=settings["layer_norm_epsilon"],
+            relative_buckets=settings["relative_attention_num_buckets"],
+            relative_distance=settings["relative_attention_max_distance"],
+            decoder_start=starts.get(vocabulary.start, "bos"),
+            tied_logits=tokens.logits is tokens.embed_target,
+            logits_bias=True,
+        )
+    except ConfigError as error:
+        raise ImportedModelError(f"{path} does not describe a model: {error}") from None
+
+
+def languages_of(
+    processor: sentencepiece.SentencePieceProcessor, settings: Mapping[str, Any]
+) -> tuple[Languages, tuple[str, ...]]:
+    """Return the languages that a model writes, and a sentence on what of them could not be used.
+
+    MADLAD-400 has a tag for each, such as <2de>; T5 has words, which task_specific_params of config.json name.
+    """
+    tags = (match for piece in processor.id_to_piece(list(range(len(processor)))) if (match := TAG.fullmatch(piece)))
+    if targets := {tag["code"]: tag[0] for tag in tags if CODE.fullmatch(tag["code"])}:
+        return Languages({}, pieces_by_code(processor, targets), source_first=TARGET), ()
+    tasks = settings.get("task_specific_params")
+    found = {
+        (task["source"], task["target"]): values["prefix"]
+        for name, values in (tasks.items() if isinstance(tasks, Mapping) else ())
+        if (task := TASK.fullmatch(name)) and isinstance(values, Mapping) and isinstance(values.get("prefix"), str)
+    }
+    prefixes = {pair: prefix for pair, prefix in found.items() if prefix.strip()}
+    sources, targets = {source for source, _ in prefixes}, {target: prefix for (_, target), prefix in prefixes.items()}
+    if len(sources) == 1:
+        return Languages(dict.fromkeys(sources, ""), pieces_by_code(processor, targets), source_first=TARGET), ()
+    if sources:
+        return NO_LANGUAGES, (
+            "the words that tell it its task stand before each line: " + ", ".join(prefixes.values()),
+        )
+    return NO_LANGUAGES, ()
+
+
+def pieces_by_code(processor: sentencepiece.SentencePieceProcessor, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the pieces of the text that stands before a line, by the code of the language that it asks for."""
+    return {code: " ".join(processor.encode(text.strip(), out_type=str)) for code, text in texts.items()}
