@@ -3,9 +3,10 @@
 The files are those of `keras-transformer software`: source, target, and the page or catalogue, in columns.
 """
 
+import math
 import pathlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, NamedTuple
 
 import typer
@@ -21,7 +22,14 @@ from keras_transformer.translation.translator import Translator
 
 RESAMPLES = 1_000
 LONGEST_MENU = 4  # words of a text of a catalogue that counts as one of a menu
-LENGTHS = (5, 10, 20, 40)  # words of a source: the ends of the rows
+TEXT_KINDS = "help", "menus", "messages"
+LENGTHS = {  # the most words of a source, by the name of its row
+    "1 to 5 words": 5,
+    "6 to 10 words": 10,
+    "11 to 20 words": 20,
+    "21 to 40 words": 40,
+    "more than 40 words": math.inf,
+}
 LONGEST_TERM = 3  # words
 FEWEST = 4  # letters of a term, and of its translation: shorter ones are in many words
 
@@ -37,20 +45,15 @@ class Pair(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Help, and of what catalogues have, menus and messages."""
+        """One of TEXT_KINDS: help, and of what catalogues have, menus and messages."""
         if self.document.startswith("help/"):
             return "help"
         return "menus" if len(self.source.split()) <= LONGEST_MENU else "messages"
 
     @property
     def length(self) -> str:
-        """How many words its source has, as a row says it."""
-        words, below = len(self.source.split()), 0
-        for most in LENGTHS:
-            if words <= most:
-                return f"{below + 1} to {most} words"
-            below = most
-        return f"more than {below} words"
+        """One of LENGTHS."""
+        return next(name for name, most in LENGTHS.items() if len(self.source.split()) <= most)
 
 
 @app.command()
@@ -81,7 +84,7 @@ def tables(translator: Translator, pairs: Sequence[Pair], terms: dict[str, str],
         return [best.text for best in translator.translate([pair.source for pair in some], **asked)]
 
     plain = translated(pairs)
-    yield from scores_by(pairs, plain, {"kind": lambda pair: pair.kind, "length": lambda pair: pair.length}, language)
+    yield from scores_by_kind_and_length(pairs, plain, language)
     protected = translated(pairs, protect=Protection(KINDS))
     yield from ["", *survival_table(pairs, {"as they are": plain, "protected": protected}, language)]
     some, wanted = with_terms(pairs, terms)
@@ -95,23 +98,17 @@ def tables(translator: Translator, pairs: Sequence[Pair], terms: dict[str, str],
     yield from ["", *terms_table(some, wanted, ways, language)]
 
 
-def scores_by(
-    pairs: Sequence[Pair], translations: Sequence[str], keys: dict[str, Callable[[Pair], str]], language: str
-) -> Iterator[str]:
-    """Yield a table of BLEU and chrF of all pairs, and of those with the same value of a key."""
-    groups: dict[str, list[tuple[str, str]]] = {"all": []}
-    for name in keys.values():
-        for value in sorted({name(pair) for pair in pairs}, key=lambda text: [len(text.split()[0]), text]):
-            groups[value] = []
-    for pair, translation in zip(pairs, translations, strict=True):
-        for value in ("all", *(name(pair) for name in keys.values())):
-            groups[value].append((translation, pair.reference))
+def scores_by_kind_and_length(pairs: Sequence[Pair], translations: Sequence[str], language: str) -> Iterator[str]:
+    """Yield a table of BLEU and chrF of all pairs, of each kind, and of each length."""
     yield "| text | pairs | BLEU | chrF |"
     yield "|---|---:|---:|---:|"
-    for value, both in groups.items():
-        ours, theirs = zip(*both, strict=True)
-        bleu, chrf = (score_by(each, ours, theirs, RESAMPLES) for each in (raw_bleu(language), CHRF))
-        yield f"| {value} | {len(both):,} | {bleu.value:.2f} ± {bleu.margin or 0:.2f} | {chrf.value:.2f} |"
+    for name in ("all", *TEXT_KINDS, *LENGTHS):
+        rows = zip(pairs, translations, strict=True)
+        both = [(text, pair.reference) for pair, text in rows if name in ("all", pair.kind, pair.length)]
+        if both:
+            ours, theirs = zip(*both, strict=True)
+            bleu, chrf = (score_by(each, ours, theirs, RESAMPLES) for each in (raw_bleu(language), CHRF))
+            yield f"| {name} | {len(both):,} | {bleu.value:.2f} ± {bleu.margin or 0:.2f} | {chrf.value:.2f} |"
     yield f"\nBLEU: {bleu.signature}"
 
 

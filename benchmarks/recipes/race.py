@@ -18,7 +18,7 @@ from benchmarks.recipes.race_table import Race, draw, table
 from benchmarks.recipes.racing.joeynmt import JoeyNMT
 from benchmarks.recipes.racing.marian import Marian
 from benchmarks.recipes.racing.ours import Ours
-from benchmarks.recipes.racing.racer import Contestant, Runner, Task
+from benchmarks.recipes.racing.racer import CONFIG, Contestant, Runner, Task
 from benchmarks.recipes.racing.record import Reached, Record, at_marks
 from benchmarks.result_files import RESULTS, command_line, write_result
 from keras_transformer.commands.console import exit_codes
@@ -31,7 +31,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command()
 def main(
-    config: Annotated[pathlib.Path, typer.Argument(help="What this project trains.")] = Task._field_defaults["config"],
+    config: Annotated[pathlib.Path, typer.Argument(help="What this project trains.")] = CONFIG,
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override a key of it.")
     ] = None,

@@ -20,6 +20,7 @@ from benchmarks.recipes.racing.memory import session_bytes
 GLANCE = 0.5  # seconds between two looks at the checkpoints
 LOOK_AT_MEMORY = 10  # in so many glances once
 GRACE = 120  # seconds in which a contestant may write its last checkpoint
+CONFIG = pathlib.Path("configs/multi30k.toml")  # what this project trains unless another one is named
 
 
 class Task(NamedTuple):
@@ -27,9 +28,7 @@ class Task(NamedTuple):
 
     text: pathlib.Path  # folder with train.LL and val.LL for both languages, a sentence per line
     tokenizer: pathlib.Path  # a SentencePiece model, of both languages
-    config: pathlib.Path = pathlib.Path(
-        "configs/multi30k.toml"
-    )  # what this project trains, without its changes of text
+    config: pathlib.Path = CONFIG  # what this project trains, without its changes of text
     overrides: tuple[str, ...] = ()  # of the configuration
     languages: tuple[str, str] = ("en", "de")
     tokens_per_batch: int = 2048  # of target text

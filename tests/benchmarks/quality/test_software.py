@@ -7,7 +7,7 @@ from benchmarks.quality.software import (
     Pair,
     menu_terms,
     read,
-    scores_by,
+    scores_by_kind_and_length,
     survival_table,
     terms_table,
     with_terms,
@@ -60,7 +60,9 @@ def test_pairs_with_terms_are_those_whose_reference_has_all_of_them():
 
 def test_scores_of_a_kind_are_of_its_pairs_alone():
     right = [PAIRS[0].reference, "falsch", "auch ganz falsch"]
-    lines = list(scores_by(PAIRS, right, {"kind": lambda pair: pair.kind}, "de"))
+    lines = list(scores_by_kind_and_length(PAIRS, right, "de"))
+    names = ["text", "---", "all", "help", "menus", "messages", "1 to 5 words", "6 to 10 words"]
+    assert [line.split("|")[1].strip() for line in lines[:-1]] == names
     assert next(line for line in lines if line.startswith("| help")).startswith("| help | 1 | 100.00")
     assert next(line for line in lines if line.startswith("| messages")).startswith("| messages | 1 | 0.00")
     bleu = sacrebleu.corpus_bleu(right, [[pair.reference for pair in PAIRS]]).score
