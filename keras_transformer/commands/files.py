@@ -30,7 +30,7 @@ from keras_transformer.ground.files import behind_links, check_replaceable, read
 from keras_transformer.pieces.languages import check_code, short_code
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
-from keras_transformer.text.formats import FORMATS, WITH_FIELDS, WITH_LANGUAGE, WITH_STATES
+from keras_transformer.text.formats import FORMATS, PACKED, WITH_FIELDS, WITH_LANGUAGE, WITH_STATES
 from keras_transformer.text.formats.endings import LINES, format_of_name, why_not
 from keras_transformer.text.formats.parts import Field, Part, TranslatedError
 from keras_transformer.text.passages import Passage
@@ -342,14 +342,16 @@ def translate_files(road: Road, files: FileArguments, batch_size: int, work: Cal
         stream = standard_input() if files.input is None else stack.enter_context(open(files.input, "rb"))
         lines = ArrivingLines(stream)
         name = "the input" if files.input is None else str(files.input)
+        packed = PACKED.get(files.format)
         output: StandardOutput | ResumedOutput
         progress: Progress | None
         if files.output is None:
-            output, progress = StandardOutput(standard_output()), None
+            output, progress = StandardOutput(standard_output(), packed), None
             size = BATCHES_AT_ONCE * batch_size
         else:
             stack.enter_context(progress_logged())
-            output, progress = ResumedOutput(behind_links(files.output), work()), Progress(files.output, stream)
+            output = ResumedOutput(behind_links(files.output), work(), packed)
+            progress = Progress(files.output, stream)
             size = BATCHES_OF_A_FILE * batch_size
         stack.callback(output.close)
 

@@ -2,11 +2,12 @@
 
 import contextlib
 import hashlib
+import io
 import json
 import logging
 import os
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO
 
 from keras_transformer.ground.errors import ConfigError, InputError, UserError
@@ -16,6 +17,8 @@ from keras_transformer.ground.notations import json_of
 from keras_transformer.text.formats.parts import bytes_of
 
 log = logging.getLogger("keras_transformer")
+
+Packed = Callable[[bytes], bytes]
 
 
 class ResumedOutput:
@@ -27,12 +30,13 @@ class ResumedOutput:
     Args:
         path: the output.
         work: everything that decides what is written, beside the input; as JSON.
+        packed: returns the output, if it is another file than what is written, such as an archive.
 
     Raises ConfigError if the files are of other work, so that nothing is lost, or if another process has them.
     """
 
-    def __init__(self, path: pathlib.Path, work: dict[str, Any]):
-        self.path, self.work = path, json_of(json.dumps(work))
+    def __init__(self, path: pathlib.Path, work: dict[str, Any], packed: Packed | None = None):
+        self.path, self.work, self._packed = path, json_of(json.dumps(work)), packed
         self.unfinished, self.journal = (path.with_name(f"{path.name}.{end}") for end in ("unfinished", "journal"))
         self._file, self._hash = locked(self.unfinished), hashlib.sha256()
         self.done = 0  # parts of the input that are read and whose output is written
@@ -126,7 +130,11 @@ class ResumedOutput:
 
     def finish(self) -> None:
         """Give the output its name: it is complete."""
-        os.replace(self.unfinished, self.path)
+        if self._packed is None:
+            os.replace(self.unfinished, self.path)
+        else:
+            write_atomically(self.path, self._packed(self.unfinished.read_bytes()))
+            self.unfinished.unlink()
         self.journal.unlink(missing_ok=True)
 
     def explained(self, error: InputError) -> InputError:
@@ -140,8 +148,9 @@ class ResumedOutput:
 class StandardOutput:
     """Standard output, which does not go on after a kill: the methods of ResumedOutput."""
 
-    def __init__(self, stream: BinaryIO):
-        self._stream, self.done = stream, 0
+    def __init__(self, stream: BinaryIO, packed: Packed | None = None):
+        self._stream, self._packed, self.done = stream, packed, 0
+        self._waiting = io.BytesIO()  # to be packed
 
     def has(self, part: str) -> bool:
         return False
@@ -150,13 +159,16 @@ class StandardOutput:
         pass
 
     def write(self, parts: Iterable[str], texts: Iterable[str]) -> None:
+        stream = self._stream if self._packed is None else self._waiting
         for text in texts:
-            self._stream.write(bytes_of(text))
-        self._stream.flush()
+            stream.write(bytes_of(text))
+        stream.flush()
         self.done += len(list(parts))
 
     def finish(self) -> None:
-        pass
+        if self._packed is not None:
+            self._stream.write(self._packed(self._waiting.getvalue()))
+            self._stream.flush()
 
     def close(self) -> None:
         pass

@@ -70,8 +70,8 @@ def test_options_that_make_no_sense_are_one_sentence(run, arguments, sentence):
 
 
 def test_an_unknown_format_is_a_wrong_command_line(run):
-    result = translate(run, "--format", "docx")
-    assert result.exit_code == 2 and "'docx' is not one of" in result.stderr
+    result = translate(run, "--format", "pdf")
+    assert result.exit_code == 2 and "'pdf' is not one of" in result.stderr
 
 
 def test_the_options_of_xliff_reach_it(run, caplog):

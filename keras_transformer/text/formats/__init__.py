@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from keras_transformer.text.formats.android import android_parts
+from keras_transformer.text.formats.docx import docx_parts, packed
 from keras_transformer.text.formats.html import html_parts
 from keras_transformer.text.formats.json_texts import json_parts
 from keras_transformer.text.formats.markdown import markdown_parts
@@ -32,7 +33,9 @@ FORMATS: dict[str, Callable[..., Iterator[Part]]] = {
     "properties": properties_parts,
     "ts": ts_parts,
     "markdown": markdown_parts,
+    "docx": docx_parts,
 }
+PACKED: dict[str, Callable[[bytes], bytes]] = {"docx": packed}  # what makes a file of what is written for its parts
 WITH_FIELDS = "jsonl", "tsv"
 WITH_STATES = "xliff", "po", "ts"  # whose translations are in the file, and have states
 WITH_FORMS = "android", "ts"  # of numbers of things, as the language of the output has them

@@ -20,6 +20,7 @@ USUAL = {
         "properties": "properties",
         "ts": "ts",
         "md markdown": "markdown",
+        "docx docm dotx dotm": "docx",
     }.items()
     for ending in endings.split()
 }
@@ -30,7 +31,7 @@ ON_REQUEST: dict[str, tuple[str, ...]] = {  # what only its author knows, or los
         "xml": ("xliff", "android", HTML),
         "mdx rst adoc tex csv yaml yml": (LINES,),
         "ass ssa ttml dfxp sbv sub": (),
-        "doc docx docm odt rtf pdf epub xls xlsx ods ppt pptx odp": (),
+        "doc odt rtf pdf epub xls xlsx ods ppt pptx odp": (),
     }.items()
     for ending in endings.split()
 }

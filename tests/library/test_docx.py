@@ -1,0 +1,227 @@
+"""DOCX: the texts of a document once each, between all that stays."""
+
+import io
+import re
+
+import pytest
+
+from keras_transformer.ground.errors import InputError
+from keras_transformer.pieces.translation import Translation
+from keras_transformer.text.documents import DocumentTranslator
+from keras_transformer.text.formats import FORMATS, PACKED, docx_archive
+from keras_transformer.text.formats.parts import Field, bytes_of
+from keras_transformer.text.marks import MARK
+from tests.support.capital_runs import capital_run, translate
+from tests.support.documents import capitals
+from tests.support.docx_files import PICTURE, archive, body_of, docx, member, members_of, p, r
+
+BOLD, ITALIC = "<w:b/>", "<w:i/>"
+
+
+def box(*paragraphs):
+    """A run with a text box."""
+    return f"<w:r><w:pict><w:txbxContent>{''.join(paragraphs)}</w:txbxContent></w:pict></w:r>"
+
+
+def field(instruction, result, last=True):
+    """A field in runs of its own."""
+    char = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'.format
+    end = char("end") if last else ""
+    return f"{char('begin')}<w:r><w:instrText>{instruction}</w:instrText></w:r>{char('separate')}{result}{end}"
+
+
+def through(content, of_line=capitals, seen=None):
+    """A document whose sentences, with signs of its marks, are what a function makes of them."""
+
+    def translated(lines):
+        if seen is not None:
+            seen.extend(MARK.sub("", line) for line in lines)
+        return [Translation(of_line(line), 0.0) for line in lines]
+
+    parts = list(FORMATS["docx"](io.BytesIO(content), "a.docx", ()))
+    passages = [part.passage for part in parts if isinstance(part, Field)]
+    documents = iter(DocumentTranslator(translated, "en", reads_marks=True).documents(passages))
+    written = "".join(part.laid_out(next(documents).text) if isinstance(part, Field) else part for part in parts)
+    return PACKED["docx"](bytes_of(written))
+
+
+def upper(line):
+    """Capitals for all but signs."""
+    signs = [found[0] for found in MARK.finditer(line)]
+    texts = MARK.split(line)[::2]
+    return "".join(capitals(text) + sign for text, sign in zip(texts, [*signs, ""], strict=True))
+
+
+CASES = {  # a body, and what is read of it
+    "runs that look alike": (p(r("A d"), "<w:proofErr/>", r("og", "<w:lang/>"), r(" runs.")), ["A dog runs."]),
+    "sentences": (p(r("A dog. "), r("Two", BOLD), r(" cats.")), ["A dog.", "Two cats."]),
+    "a tab": (p("<w:pPr><w:tabs/></w:pPr>", r("Name:"), "<w:r><w:tab/><w:t>Jo</w:t></w:r>"), ["Name:", "Jo"]),
+    "a tab within a run": (p("<w:r><w:t>One</w:t><w:tab/><w:t>two</w:t></w:r>"), ["One", "two"]),
+    "a page": (p('<w:r><w:t>a</w:t><w:br w:type="page"/><w:t>b</w:t></w:r>'), ["a", "b"]),
+    "a line break": (p("<w:r><w:t>A dog.</w:t><w:br/><w:t>A cat.</w:t></w:r>"), ["A dog.", "A cat."]),
+    "hyphens": (
+        p("<w:r><w:t>a</w:t><w:noBreakHyphen/><w:t>b</w:t><w:softHyphen/><w:t>c</w:t></w:r>"),
+        ["a\u2011b\xadc"],
+    ),
+    "a link": (
+        p(r("See "), f'<w:hyperlink r:id="i">{r("this ", BOLD)}{r("page")}</w:hyperlink>', r(".")),
+        ["See this page."],
+    ),
+    "a picture": (p(r("a "), "<w:r><w:drawing><a:p><a:t>x</a:t></a:p></w:drawing></w:r>", r("b")), ["a b"]),
+    "a note": (p(r("a"), '<w:r><w:footnoteReference w:id="1"/></w:r>', r(" b")), ["a b"]),
+    "a bookmark": (p('<w:bookmarkStart w:id="0"/>', r("a"), '<w:bookmarkEnd w:id="0"/>', r(" b")), ["a b"]),
+    "changes": (
+        p(r("a "), f"<w:del>{r('x')}</w:del>", f"<w:ins>{r('b')}</w:ins>", f"<w:moveFrom>{r('y')}</w:moveFrom>"),
+        ["a b"],
+    ),
+    "a deleted text box": (p(r("a"), f"<w:del>{box(p(r('x')))}</w:del>", r(" b")), ["a b"]),
+    "a field": (p(r("Page "), field("PAGE", r("3")), r(" of it")), ["Page  of it"]),
+    "a simple field": (p(r("at "), f'<w:fldSimple w:instr="DATE">{r("May")}</w:fldSimple>', r(" c")), ["at  c"]),
+    "a link as a field": (p(r("see "), field(' HYPERLINK "x"', r("here")), r(".")), ["see here."]),
+    "a link as a simple field": (p(f'<w:fldSimple w:instr="HYPERLINK x">{r("here")}</w:fldSimple>'), ["here"]),
+    "a field in a field": (p(r("a "), field("IF", field("PAGE", r("x"))), r(" b")), ["a  b"]),
+    "a field over paragraphs": (
+        p(r("a"), field("TOC", r("x"), last=False))
+        + p(r("y"))
+        + p('<w:r><w:fldChar w:fldCharType="end"/></w:r>', r("b")),
+        ["a", "b"],
+    ),
+    "a field that divides a link": (
+        p(f"<w:hyperlink>{r('a')}{field('PAGE', r('x'), last=False)}</w:hyperlink>"),
+        [],
+    ),
+    "a table": ("<w:tbl><w:tr><w:tc>" + p(r("a")) + "</w:tc><w:tc>" + p(r("b")) + "</w:tc></w:tr></w:tbl>", ["a", "b"]),
+    "a text box": (p(r("a "), box(p(r("in")), p(r("box"))), r("b")), ["a b", "in", "box"]),
+    "a text box alone": (p(box(p(r("in")))), ["in"]),
+    "text boxes in each other": (
+        p(
+            r("a "),
+            box(p(r("b "), box(p(r("c"))), r("d"))),
+            r("e"),
+        ),
+        ["a e", "b d", "c"],
+    ),
+    "a control": (p(r("a "), f"<w:sdt><w:sdtPr/><w:sdtContent>{r('b')}</w:sdtContent></w:sdt>"), ["a b"]),
+    "a value": (p(r("a "), f"<w:sdt><w:sdtPr><w:date/></w:sdtPr><w:sdtContent>{r('x')}</w:sdtContent></w:sdt>"), ["a"]),
+    "mathematics": (p(r("a "), "<m:oMath><m:r><m:t>x</m:t></m:r></m:oMath>", r(" b")), ["a  b"]),
+    "signs of XML": (p(r("a &lt; b &amp; &#99;")), ["a < b & c"]),
+    "no letter": (p(r("12 %")) + p() + "<w:p/>", []),
+    "another vocabulary": ("<a:p><a:r><a:t>x</a:t></a:r></a:p>", []),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_text_is_read_once_and_what_is_none_stays(name):
+    body, texts = CASES[name]
+    content, seen = docx(body), []
+    assert through(content, str, seen) == content
+    assert [re.sub(" +", " ", text) for text in seen] == [re.sub(" +", " ", text) for text in texts]
+    new = through(content, upper)
+    others = re.compile(r"<(?!/?w:(?:r|t|rPr|proofErr|lang|b|br|noBreakHyphen|softHyphen)\b)[^>]*>")
+    assert sorted(others.findall(body_of(new))) == sorted(others.findall(body))
+    assert members_of(new)["word/media/a.png"] == PICTURE and list(members_of(new)) == list(members_of(content))
+    again = []
+    through(new, str, again)
+    assert [capitals(text) for text in seen] == again
+
+
+def test_the_look_of_words_goes_with_them():
+    """The model puts the last word first."""
+
+    def last_first(line):
+        words = re.findall("(?:\ue000[^\ue001]*\ue001|[^ \ue000])+", line)
+        return " ".join([words[-1], *words[:-1]])
+
+    body = p(r("A "), r("big", BOLD), r(" dog"))
+    assert body_of(through(docx(body), last_first)) == p(r("dog A "), r("big", BOLD))
+    body = p(r("see "), f'<w:hyperlink r:id="i">{r("this", BOLD)}{r("page")}</w:hyperlink>', r(" "), r("now", ITALIC))
+    link = f'<w:hyperlink r:id="i">{r("THIS", BOLD)}{r("PAGE")}</w:hyperlink>'
+    assert body_of(through(docx(body), lambda line: last_first(upper(line)))) == p(
+        r("NOW", ITALIC), r(" SEE "), link
+    ).replace(" SEE ", " SEE ")
+
+
+def test_signs_that_a_program_cannot_read_are_no_part_of_a_translation():
+    assert body_of(through(docx(p(r("a"))), lambda line: "b\x00\x0b & <g1>\ud7ff")) == p(r("b &amp; &lt;g1&gt;\ud7ff"))
+
+
+def test_headers_footers_and_notes_are_translated_and_comments_not():
+    others = {name: p(r(name)) for name in ("header1", "header2", "footer", "footnotes", "endnotes", "comments")}
+    seen = []
+    new = members_of(through(docx(p(r("body")), **others), seen=seen))
+    assert sorted(seen) == sorted(["body", *others][:-1]) and b"COMMENTS" not in new["word/comments.xml"]
+    assert all(name.upper().encode() in new[f"word/{name}.xml"] for name in seen if name != "body")
+
+
+def test_a_type_may_be_told_by_the_ending_and_a_member_may_be_in_utf_16():
+    main = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    types = (
+        f'<Types><Default Extension="XML" ContentType="{main}"/><Override PartName="/B.xml" ContentType="x"/></Types>'
+    )
+    text = member("document", p(r("caf\u00e9"))).replace("UTF-8", "UTF-16").encode("utf-16")
+    content = archive({"[Content_Types].xml": types, "a.xml": text, "b.xml": "no XML"})
+    assert through(content, str) == content
+    assert b"CAF\xc3\x89" in members_of(through(content, str.upper))["a.xml"]
+
+
+DOCUMENT = docx(p(r("a dog")))
+DAMAGED = {
+    "no archive": (b"A dog.", "is damaged, or no document: File is not a zip file"),
+    "cut": (DOCUMENT[:-30], "is damaged, or no document"),
+    "a password": (docx_archive.OLE + bytes(99), "has a password, or is of an older program: save it as .docx"),
+    "no types": (archive({"a": "b"}), r"no document: it has no \[Content_Types\].xml"),
+    "a table": (archive({"[Content_Types].xml": "<Types/>"}), "is an archive, but no document of Word"),
+    "no XML": (archive({**members_of(DOCUMENT), "word/document.xml": "<w:p>"}), "document.xml, line 1 is not XML"),
+    "an entity": (
+        archive({**members_of(DOCUMENT), "word/document.xml": '<!DOCTYPE a [<!ENTITY b SYSTEM "c">]><a>&b;</a>'}),
+        "has the entity 'b'",
+    ),
+    "another sum": (DOCUMENT.replace(PICTURE[:9], b"123456789"), ""),
+}
+DAMAGED["a member that is changed"] = (
+    archive({**members_of(DOCUMENT)}).replace(b"a.png", b"b.png", 1),
+    "is damaged, or no document",
+)
+DAMAGED["encrypted"] = (
+    DOCUMENT.replace(b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01"),
+    "password",
+)
+
+
+@pytest.mark.parametrize("name", [name for name, (_, words) in DAMAGED.items() if words])
+def test_what_is_no_document_is_refused_in_one_sentence_and_nothing_is_written(name, tmp_path, monkeypatch):
+    content, words = DAMAGED[name]
+    with pytest.raises(InputError, match=words):
+        through(content)
+    (tmp_path / "a.docx").write_bytes(content)
+    run = capital_run(tmp_path, monkeypatch)
+    result = translate(run, "--input", tmp_path / "a.docx", "--output", tmp_path / "b.docx")
+    assert result.exit_code == 1 and re.fullmatch(f"Error: .*{words}.*\n", result.stderr), result.stderr
+    assert not (tmp_path / "b.docx").exists()
+
+
+@pytest.mark.parametrize("bound", ["MOST_TEXT", "MOST_BYTES", "MOST_MEMBERS", "FEWEST_TAGS"])
+def test_an_archive_that_is_large_unpacked_is_refused(bound, monkeypatch):
+    content = docx(p(r("a" * 100_000)) + "<w:p/>" * 50_000)
+    assert len(content) < 12_000
+    through(content)
+    monkeypatch.setattr(docx_archive, bound, 2 if bound == "MOST_MEMBERS" else 40_000)
+    with pytest.raises(InputError, match="divide it|a document may have"):
+        through(content)
+
+
+def test_depth_costs_no_recursion():
+    deep = "<w:hyperlink>" * 3000 + r("a") + "</w:hyperlink>" * 3000
+    seen = []
+    through(docx(p(deep) + "<w:tbl>" * 3000 + p(r("b")) + "</w:tbl>" * 3000), seen=seen)
+    assert seen == ["b"]
+
+
+def test_the_command_writes_a_document_whole_and_to_standard_output_too(tmp_path, monkeypatch):
+    run = capital_run(tmp_path, monkeypatch)
+    (tmp_path / "a.docx").write_bytes(DOCUMENT)
+    assert translate(run, "--input", tmp_path / "a.docx", "--output", tmp_path / "b.docx").exit_code == 0
+    assert body_of((tmp_path / "b.docx").read_bytes()) == p(r("A DOG"))
+    assert [each.name for each in tmp_path.glob("b.docx*")] == ["b.docx"]
+    result = translate(run, "--format", "docx", stdin=DOCUMENT)
+    assert result.stdout_bytes == (tmp_path / "b.docx").read_bytes()
