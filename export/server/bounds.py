@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from .errors import invalid
-from .paragraphs import FORMAT, LANGUAGE, PARAGRAPHS
+from .paragraphs import FORMAT, LANGUAGE, OUTPUT_LANGUAGE, PARAGRAPHS
 from .protection import GLOSSARY, INPUTS, KEEP, PROTECT, is_asked
 from .signature import Arrays
 
@@ -25,6 +25,7 @@ BOUNDS = {
     GLOSSARY.name: Bound(1 << 16, 1 << 16),
     LANGUAGE: Bound(1 << 6, 1 << 12),
     FORMAT: Bound(1 << 6, 1 << 12),
+    OUTPUT_LANGUAGE: Bound(1 << 6, 1 << 12),
 }
 LINES_WITH_SPANS = Bound(1 << 16, 1 << 18)  # of `text`, if spans or terms are asked for: 0.6 s for 32 KiB
 WHOLE_TEXTS = Bound(1 << 18, 1 << 18)  # of `text`, if `paragraphs` is true: it may have a sentence per three bytes

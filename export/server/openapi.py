@@ -9,7 +9,7 @@ from ..graph.request import SOURCE_LANGUAGE, TARGET_LANGUAGE
 from .api_keys import TRANSLATIONS
 from .libretranslate import FORMATS, file_endings
 from .models import Models
-from .paragraphs import FORMAT, KNOWN_FORMATS, LANGUAGE, PARAGRAPHS
+from .paragraphs import FORMAT, KNOWN_FORMATS, LANGUAGE, OUTPUT_LANGUAGE, PARAGRAPHS
 from .routing import Languages
 from .signature import SERVING_DEFAULT
 from .texts import AUTO, SIGNATURE
@@ -296,6 +296,7 @@ def inputs_schema(models: Models) -> Json:
             PARAGRAPHS: {"type": "boolean", "default": False, "description": "Whether a line is a whole text."},
             LANGUAGE: text_of("The language of a text, by whose rules its sentences are found.", default="en"),
             FORMAT: text_of("What a text is.", KNOWN_FORMATS, default=KNOWN_FORMATS[0]),
+            OUTPUT_LANGUAGE: text_of("What a file tells as the language of its translation.", default=""),
         }
     return of_object(properties, ["text"])
 

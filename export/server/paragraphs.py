@@ -18,7 +18,7 @@ from keras_transformer.pieces.languages import check_code, short_code
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.scores import NEVER
 from keras_transformer.text.documents import Document, DocumentTranslator
-from keras_transformer.text.formats import FORMATS, WITH_FIELDS, WITH_FORMS
+from keras_transformer.text.formats import FORMATS, PACKED, WITH_FIELDS, WITH_LANGUAGE
 from keras_transformer.text.formats.parts import PLAIN, Field, Part, TranslatedError, bytes_of
 from keras_transformer.text.sentences import require_sentencex, sentences_of
 
@@ -27,8 +27,8 @@ from .errors import invalid
 from .protection import MARKS, OF_PHRASES, PROTECT
 from .signature import Arrays, Signature, Tensor
 
-PARAGRAPHS, LANGUAGE, FORMAT = "paragraphs", "language", "format"
-OF_TEXTS = (PARAGRAPHS, LANGUAGE, FORMAT)  # inputs that the graph does not have
+PARAGRAPHS, LANGUAGE, FORMAT, OUTPUT_LANGUAGE = "paragraphs", "language", "format", "output_language"
+OF_TEXTS = (PARAGRAPHS, LANGUAGE, FORMAT, OUTPUT_LANGUAGE)  # inputs that the graph does not have
 TEXT = "text"  # the format of a text without markup
 KNOWN_FORMATS = tuple(name for name in FORMATS if name not in WITH_FIELDS)
 SPANS = "spans"  # an output: of each sentence where it begins and ends in the text, and its translation in the other
@@ -50,11 +50,11 @@ def with_paragraphs(signature: Signature) -> Signature:
     return signature._replace(
         inputs=signature.inputs
         | {PARAGRAPHS: Tensor("", tf.bool, (None,))}
-        | dict.fromkeys((LANGUAGE, FORMAT), Tensor("", tf.string, (None,))),
+        | dict.fromkeys((LANGUAGE, FORMAT, OUTPUT_LANGUAGE), Tensor("", tf.string, (None,))),
         outputs=signature.outputs | {SPANS: Tensor("", tf.string, (None,))},
         defaults=signature.defaults
         | {PARAGRAPHS: np.array([False]), LANGUAGE: np.array([b"en"], object)}
-        | {FORMAT: np.array([TEXT.encode()], object)},
+        | {FORMAT: np.array([TEXT.encode()], object), OUTPUT_LANGUAGE: np.array([b""], object)},
     )
 
 
@@ -82,9 +82,9 @@ def lines_in(inputs: Arrays) -> list[str]:
     lines: list[str] = []
     try:
         require_sentencex()
-        for text, is_text, code, format in zip(texts, *wide, strict=True):
+        for text, is_text, *of_text in zip(texts, *wide, strict=True):
             if is_text:
-                lines += sentences_in_text(text, code.decode(errors="replace"), format.decode(errors="replace"))
+                lines += sentences_in_text(text, *(value.decode(errors="replace") for value in of_text))
             else:
                 lines.append(text.decode(errors="replace"))
     except UnicodeDecodeError:
@@ -94,17 +94,19 @@ def lines_in(inputs: Arrays) -> list[str]:
     return lines
 
 
-def sentences_in_text(text: bytes, language: str, format: str) -> list[str]:
+def sentences_in_text(text: bytes, language: str, format: str, output_language: str) -> list[str]:
     """Return the sentences of a text of a format. Raises UserError, or UnicodeDecodeError."""
     check_code(language)
-    texts = [part.passage.text for part in parts_of(text, format) if isinstance(part, Field)]
+    if output_language:
+        check_code(output_language)
+    texts = [part.passage.text for part in parts_of(text, format, output_language) if isinstance(part, Field)]
     return [each[slice(*span)] for each in texts for span in sentences_of(each, language)]
 
 
 def parts_of(text: bytes, format: str, language: str = "") -> list[Part]:
     """Return what a text of a format consists of. Raises UserError, or UnicodeDecodeError.
 
-    language: that of the translation, if it is known, whose forms of numbers a file then has.
+    language: that of the translation, if it is known, which a file then tells, and whose forms of numbers it has.
     """
     if format == TEXT:
         return [Field(PLAIN.passage(text.decode()))]
@@ -112,7 +114,7 @@ def parts_of(text: bytes, format: str, language: str = "") -> list[Part]:
         raise UserError(f"{FORMAT} is {format!r:.60}; it may be {', '.join(KNOWN_FORMATS)}.")
     parts: list[Part] = []
     with contextlib.suppress(TranslatedError):  # an element that is not closed is in the answer as it is here
-        asked = {"target_language": language} if format in WITH_FORMS else {}
+        asked = {"target_language": language} if format in WITH_LANGUAGE else {}
         parts.extend(FORMATS[format](io.BytesIO(text), "The text", (), **asked))
     return parts
 
@@ -151,7 +153,9 @@ def as_array(values: list) -> np.ndarray:
     return array
 
 
-def answer_of(compute: Compute, names: tuple[str, ...], inputs: Arrays, language: str, format: str) -> dict[str, Any]:
+def answer_of(
+    compute: Compute, names: tuple[str, ...], inputs: Arrays, language: str, format: str, output_language: str
+) -> dict[str, Any]:
     """Return the outputs of one text, without the dimension of rows."""
     known: dict[tuple[str, str], dict[str, Any]] = {}  # the outputs of each sentence with its prefix
     asked = tuple(dict.fromkeys([*names, TEXTS, TRUNCATED]))
@@ -198,7 +202,7 @@ def answer_of(compute: Compute, names: tuple[str, ...], inputs: Arrays, language
     try:
         prefix = inputs.get(PREFIX.name, [b""])[0].decode()
         target = inputs.get("target_language", [b""])[0].decode(errors="replace")
-        parts = parts_of(inputs["text"][0], format, short_code(target))
+        parts = parts_of(inputs["text"][0], format, output_language or short_code(target))
         passages = [part.passage for part in parts if isinstance(part, Field)]
         translator = DocumentTranslator(translate, language, are_too_long, reads_marks)
         ranked = [translator.documents(passages, prefix)]
@@ -212,7 +216,8 @@ def answer_of(compute: Compute, names: tuple[str, ...], inputs: Arrays, language
     rows = [of_line or outputs_of([""]) for of_line in used]
     answer = {name: joined(name, [of_line[name] for of_line in rows[0]]) for name in names}
     if TEXTS in names:
-        texts = [bytes_of(written(parts, documents)) for documents in ranked]
+        packed = PACKED.get(format, bytes)
+        texts = [packed(bytes_of(written(parts, documents))) for documents in ranked]
         answer[TEXTS] = with_first(answer[TEXTS], texts[0], b"")
         others = [rank for rank, text in enumerate(texts) if text not in texts[:rank]][1:]
         for place, rank in enumerate(others, start=1):

@@ -6,14 +6,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_transformer.ground.errors import UserError
+from keras_transformer.pieces.languages import short_code
 from keras_transformer.text.detection import Detected, detected
+from keras_transformer.text.formats import WITH_STATES
 from keras_transformer.text.formats.parts import Field
 
 from .bounds import check_bounds
 from .bytes_in_flight import Share
 from .dispatcher import NOBODY, RECORD, Dispatcher
-from .errors import invalid
-from .paragraphs import FORMAT, LANGUAGE, N_BEST, PARAGRAPHS, TEXT, TEXTS, as_text_inputs, parts_of
+from .errors import invalid, shown
+from .paragraphs import (
+    FORMAT,
+    LANGUAGE,
+    N_BEST,
+    OUTPUT_LANGUAGE,
+    PARAGRAPHS,
+    TEXT,
+    TEXTS,
+    as_text_inputs,
+    parts_of,
+)
 from .protection import as_array
 from .routing import Hop, Languages, Route
 from .signature import Arrays, Signature
@@ -44,6 +56,7 @@ class TextsCodec(NamedTuple):
             **as_text_inputs(self.texts),
             LANGUAGE: as_array([(self.hop.source or UNKNOWN).encode()]),
             FORMAT: as_array([self.format.encode()]),
+            OUTPUT_LANGUAGE: as_array([short_code(self.hop.target).encode()]),
         }
         if self.n_best > 1:
             inputs[N_BEST] = np.array([self.n_best], np.int32)
@@ -88,6 +101,12 @@ async def translations(
 
     Of the first of two models, the best translation goes into the second. The log has what the client asked.
     """
+    if len(route.hops) > 1 and wanted.format in WITH_STATES:  # the second would find each text translated
+        raise invalid(
+            f"{shown(wanted.format)} has the translation beside the text, and no model here translates "
+            f"{route.source} to {route.target} by itself: ask for {route.through}, or send a format "
+            "of one language."
+        )
     found, record = [[text] for text in wanted.texts], RECORD.get(NOBODY)
     asked: dict[str, Any] = {}
     for number, hop in enumerate(route.hops, start=1):

@@ -55,8 +55,9 @@ CASES = {
     "glossary": numbered("k#\tx") | numbered("#\tx\tpart") | units_of(b"\n", b"k\tx\n", b"x"),
     "language": units_of(b"e", b"-"),
     "format": units_of(b"html", b"x"),
+    "output_language": units_of(b"e", b"-"),
 }
-OF_TEXTS = ("language", "format")
+OF_TEXTS = ("language", "format", "output_language")
 LINES = units_of(
     b"the fox ",
     b"x",

@@ -11,7 +11,7 @@ from export.graph.request import FORBIDDEN, PREFIX, REQUIRED
 from export.server.bounds import BOUNDS, LINES_WITH_SPANS, WHOLE_TEXTS, check_bounds
 from export.server.errors import LONGEST_MESSAGE, LONGEST_NAME, Code, RequestError, shown
 from export.server.options import ServerOptions
-from export.server.paragraphs import FORMAT, LANGUAGE, PARAGRAPHS
+from export.server.paragraphs import FORMAT, LANGUAGE, OUTPUT_LANGUAGE, PARAGRAPHS
 from export.server.process import local_server
 from export.server.protection import INPUTS, Kept, protection_of, read_protection
 from keras_transformer.text.forbidden import MOST_PHRASE_CHARACTERS
@@ -30,6 +30,7 @@ def test_every_text_that_a_line_may_ask_for_has_a_bound():
         FORBIDDEN.name,
         LANGUAGE,
         FORMAT,
+        OUTPUT_LANGUAGE,
         *(each.name for each in INPUTS),
     }
     assert BOUNDS[FORBIDDEN.name].each > 4 * MOST_PHRASE_CHARACTERS

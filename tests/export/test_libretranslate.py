@@ -220,7 +220,8 @@ def test_a_file_is_translated_and_can_be_fetched(server, name):
     [
         ({}, "missing file"),
         ({"file": ("a.txt", b"")}, "empty file"),
-        ({"file": ("a.docx", b"PK")}, "file format not supported; a.docx may end in .txt, .srt"),
+        ({"file": ("a.pdf", b"PK")}, "file format not supported; a.pdf may end in .txt, .srt"),
+        ({"file": ("a.docx", b"PK")}, "The text is damaged, or no document: File is not a zip file"),
         ({"file": ("a.txt.gz", b"\x1f")}, "file format not supported"),
         ({"file": ("a.jsonl", b"{}")}, "file format not supported"),
         ({"file": ("a.txt", b"\xff\xfe\xff")}, "not UTF-8"),

@@ -72,6 +72,7 @@ def test_a_line_of_too_many_sentences_is_refused_before_it_is_translated():
 @pytest.mark.parametrize("are_texts", [False, True])
 def test_the_sentences_of_messages_are_counted_before_any_is_translated(are_texts):
     inputs = {"text": column(["a dog", LINES[1] * 2]), "language": column(["en"]), "format": column(["text"])}
+    inputs["output_language"] = column([""])
     inputs["paragraphs"] = np.array([are_texts])
     signatures = (("translate", ALL), ("score", "score"), ("explain", ALL))
     signatures = [Signature(name, {}, {output: Tensor("", tf.string, (None,))}, {}) for name, output in signatures]

@@ -50,6 +50,7 @@ def ask(texts, paragraphs=(True,), outputs=(*RANKED, SPANS), graph=None):
         "paragraphs": np.array(paragraphs),
         "language": np.array([b"en"], object),
         "format": np.array([b"text"], object),
+        "output_language": np.array([b""], object),
     }
     return run_paragraphs(graph or Graph(), outputs, inputs)
 
@@ -90,6 +91,7 @@ def test_a_prefix_begins_the_first_sentence_of_a_text_alone():
         "paragraphs": np.array([False, True, True, True]),
         "language": np.array([b"en"], object),
         "format": np.array([b"text"], object),
+        "output_language": np.array([b""], object),
         "target_prefix": np.array([b"1:", b"2:", b"3:", b""], object),
     }
     assert run_paragraphs(graph, ("translations",), inputs)["translations"][:, 0].tolist() == [
@@ -133,6 +135,7 @@ def test_a_text_of_too_many_sentences_is_refused():
 def test_the_sentences_of_a_request_are_counted_before_any_is_translated(texts, are_texts, languages, count):
     arrays = {"text": np.array([text.encode() for text in texts], object), "paragraphs": np.array(are_texts)}
     arrays |= {"language": np.array(languages, object), "format": np.array([b"text"], object)}
+    arrays |= {"output_language": np.array([b""], object)}
     assert len(lines_in(arrays)) == count and lines_in({"text": arrays["text"]}) == texts
     if any(are_texts) and texts:
         for language in (b"none", b"\xff"):
@@ -148,7 +151,7 @@ def test_another_signature_stays_as_it_is():
         del short.outputs[lacking]
         assert set(with_paragraphs(short).inputs) == set(short.inputs)
     extended = with_paragraphs(signature("translate"))
-    assert set(extended.inputs) - set(signature("translate").inputs) == {"paragraphs", "language", "format"}
+    assert set(extended.inputs) - set(signature("translate").inputs) == set(paragraphs.OF_TEXTS)
     inputs = extended.complete({"text": np.array([b"x"], object)})
     assert not inputs["paragraphs"].any() and (inputs["language"].tolist(), inputs["format"].tolist()) == (
         [b"en"],
@@ -163,6 +166,7 @@ def test_each_text_is_divided_by_the_rules_of_its_language():
         "paragraphs": np.array([True]),
         "language": np.array([b"de", b"en"], object),
         "format": np.array([b"text"], object),
+        "output_language": np.array([b""], object),
     }
     spans = run_paragraphs(Graph(), (SPANS,), inputs)[SPANS].tolist()
     assert [len(places.split()) // 4 for places in spans] == [1, 2]
@@ -183,6 +187,7 @@ def test_as_many_sentences_as_are_possible_are_translated_and_a_text_in_another_
                 "paragraphs": np.array([True]),
                 "language": np.array([b"en"], object),
                 "format": np.array([b"text"], object),
+                "output_language": np.array([b""], object),
             },
         )
 
@@ -196,6 +201,7 @@ def test_a_text_takes_no_required_phrases():
     inputs |= {
         "language": np.array([b"en"], object),
         "format": np.array([b"text"], object),
+        "output_language": np.array([b""], object),
         "required": np.array([b"", b"Hund"], object),
     }
     with pytest.raises(RequestError, match="required is for sentences, and paragraphs is true"):
@@ -227,6 +233,7 @@ def test_a_line_may_have_required_phrases_beside_a_text_without_any():
         "beam_size": np.array([4]),
         "language": np.array([b"en"], object),
         "format": np.array([b"text"], object),
+        "output_language": np.array([b""], object),
         "required": np.array([b"Hund", b""], object),
     }
     found = run_paragraphs(graph, ("translations",), inputs)["translations"]
@@ -259,6 +266,7 @@ def test_a_text_has_a_translation_of_each_rank_that_is_asked_for(n_best):
         "paragraphs": np.array([True]),
         "language": np.array([b"en"], object),
         "format": np.array([b"text"], object),
+        "output_language": np.array([b""], object),
     }
     answer = run_paragraphs(second_best, ("translations", "scores"), inputs)
     others = [b"", -1e9] if n_best == 1 else [b"a dog runs. IT IS. the end.", pytest.approx(-7 / 3)]
@@ -284,6 +292,7 @@ def test_what_is_no_text_of_a_format_stays(format, text, expected):
         "paragraphs": np.array([True]),
         "language": np.array([b"en"], object),
         "format": np.array([format.encode()], object),
+        "output_language": np.array([b""], object),
     }
     answer = run_paragraphs(second_best, ("translations", SPANS), inputs)
     assert answer["translations"][0][0].decode() == expected and answer[SPANS][0] == b""
@@ -304,6 +313,7 @@ def test_a_text_that_is_not_of_its_format_is_refused_before_any_is_translated(fo
         "paragraphs": np.array([True]),
         "language": np.array([b"en"], object),
         "format": np.array([format.encode()], object),
+        "output_language": np.array([b""], object),
     }
     with pytest.raises(RequestError, match=words):
         lines_in(inputs)
