@@ -7,8 +7,9 @@ import pytest
 
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.runs.kinds import build_model
-from tests.support.models import SMALL, batch_of
+from tests.support.models import GAINS, SMALL, batch_of
 from tests.support.processes import run_without_tensorflow
+from tests.support.variants import VARIANTS
 
 pytestmark = pytest.mark.release
 
@@ -18,6 +19,7 @@ CONFIGS = {
     "pre": SMALL.replace(norm="pre", positions="learned", attention_bias=True),
     "recurrent": RECURRENT.replace(cell="lstm", encoder_layers=2, decoder_layers=2),
     "additive": RECURRENT.replace(attention="additive", bidirectional=False),
+    **{variant: SMALL.replace(**changes) for variant, changes in VARIANTS.items()},
 }
 ROWS = [[([5, 6, 7, 3], [2, 8, 9]), ([10, 3], [2, 11])], [([12, 13, 3], [2, 14, 15, 16])]]
 
@@ -28,7 +30,7 @@ def logits(name):
     model = build_model(CONFIGS[name])
     for number, weight in enumerate(model.trainable_weights):
         wave = np.sin(np.arange(np.prod(weight.shape)) * 1.7 + number)
-        weight.assign(0.3 * wave.reshape(weight.shape) + (weight.name == "gamma"))
+        weight.assign(0.3 * wave.reshape(weight.shape) + (weight.name in GAINS))
     return model.predict(batch_of(ROWS, 7, 6), verbose=0)
 
 

@@ -9,6 +9,7 @@ from keras_transformer.search.step import IncrementalDecoder
 from tests.support.models import LIVELY, as_numpy, lively_transformer, sources
 from tests.support.processes import run_without_tensorflow
 from tests.support.searches import search
+from tests.support.variants import VARIANTS
 
 pytestmark = pytest.mark.release
 
@@ -20,6 +21,7 @@ OPTIONS = {
     "drawn": SearchOptions(3, n_best=3, extra_length=4, temperature=1.0, seed=-7),
     "prefix": SearchOptions(beam_size=2, n_best=2, extra_length=4),
     "phrases": SearchOptions(beam_size=3, n_best=3, extra_length=4),
+    **dict.fromkeys(VARIANTS, SearchOptions(beam_size=2, n_best=2, extra_length=3)),
 }
 RULES = {
     "phrases": {
@@ -43,7 +45,7 @@ RULES = {
 
 def found(name):
     """Return ids and scores side by side: (B, K, L + 1)."""
-    decoder = IncrementalDecoder(lively_transformer())
+    decoder = IncrementalDecoder(lively_transformer(LIVELY.replace(**VARIANTS.get(name, {}))))
     ids, scores, _ = map(as_numpy, search(decoder, sources(2, 4, 6), OPTIONS[name], rules=RULES.get(name)))
     return np.concatenate([ids, scores[..., np.newaxis]], axis=-1)
 

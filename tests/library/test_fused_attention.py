@@ -45,7 +45,15 @@ def test_fused_attention_returns_zeros_for_a_query_that_may_attend_to_nothing(on
 
 @pytest.mark.release
 def test_lowered_for_a_gpu_every_attention_of_a_step_calls_cudnn_forward_and_backward(on_jax):
-    assert on_jax.kernel_calls.tolist() == [3, 3]  # one encoder block, one decoder block
+    assert on_jax.kernel_calls_sinusoidal.tolist() == [3, 3]  # one encoder block, one decoder block
+
+
+@pytest.mark.release
+def test_positions_that_rotate_keep_the_kernel_and_those_that_add_a_bias_have_it_for_the_memory_alone(on_jax):
+    assert on_jax.kernel_calls_rotary.tolist() == [3, 3]
+    assert on_jax.kernel_calls_alibi.tolist() == [1, 1]
+    assert_close(on_jax.rotated_1, on_jax.rotated_0, atol=0.02, rtol=0.02)
+    assert np.abs(on_jax.rotated_2 - on_jax.rotated_0).max() > 0.1
 
 
 @pytest.mark.release

@@ -8,7 +8,6 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import EOS, PAD
 from keras_transformer.recurrent.config import RecurrentConfig
@@ -33,6 +32,7 @@ from keras_transformer.translation.compiled_search import table_for
 from tests.support.models import LIVELY, as_numpy, assert_close, lively_transformer, sources
 from tests.support.searches import search, traced_search
 from tests.support.tables import assert_same_hypotheses, tokens_of
+from tests.support.variants import VARIANTS
 
 PIECES = 150
 CONFIG = LIVELY.replace(vocab_size=PIECES)
@@ -208,16 +208,20 @@ def test_required_phrases_are_possible_whatever_is_listed():
         assert third in ids and ids[ids.index(one) + 1] == other and not word_edges[0, ids[ids.index(other) + 1]]
 
 
+KINDS = {
+    "recurrent": RecurrentConfig(vocab_size=PIECES, d_model=16),
+    "bias of logits": CONFIG.replace(logits_bias=True),
+}
+KINDS |= {variant: CONFIG.replace(**changes) for variant, changes in VARIANTS.items()}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("bias", [False, True])
-def test_a_recurrent_model_and_one_with_a_bias_of_logits_have_shortlists_too(bias, static_shapes):
-    if bias:
-        model = lively_transformer(TransformerConfig(**{**vars(CONFIG), "logits_bias": True}), 21)
-    else:
-        model = build_model(RecurrentConfig(vocab_size=PIECES, d_model=16))
-    decoder, shortlist = incremental_decoder(model), random_shortlist(1)
-    expected = found(Masked(decoder, possible_in(shortlist)), static_shapes=True)
-    assert_same_hypotheses(found(decoder, static_shapes=static_shapes, shortlist=shortlist), expected)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_model_has_shortlists(kind, static_shapes):
+    model = build_model(KINDS[kind]) if kind == "recurrent" else lively_transformer(KINDS[kind], 21)
+    decoder, shortlist, rows = incremental_decoder(model), random_shortlist(1), SOURCES[::3]
+    expected = found(Masked(decoder, possible_in(shortlist, rows)), rows, static_shapes=True)
+    assert_same_hypotheses(found(decoder, rows, static_shapes=static_shapes, shortlist=shortlist), expected)
 
 
 @pytest.mark.slow

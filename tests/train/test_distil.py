@@ -17,6 +17,7 @@ from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import random_run, write_config
+from tests.support.variants import VARIANTS
 from train.distil import distil, nearest
 from train.scoring.unfinished import Unfinished
 
@@ -178,8 +179,9 @@ def test_a_command_that_was_stopped_goes_on_but_not_with_another_model_text_or_s
 
 
 @pytest.mark.slow
-def test_a_run_writes_one_of_its_own_translations_of_each_sentence(files, tmp_path):
-    folder = random_run(tmp_path / "run")
+@pytest.mark.parametrize("variant", [None, "modern", "alibi"])
+def test_a_run_writes_one_of_its_own_translations_of_each_sentence(files, tmp_path, variant):
+    folder = random_run(tmp_path / "run", **VARIANTS.get(variant, {}))
     result = distil_command(folder, *options_of(files), "--beam-size", 2)
     assert result.exit_code == 0, result.output
     translator = Translator.load(folder, SearchOptions(beam_size=2, n_best=2))

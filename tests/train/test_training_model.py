@@ -12,6 +12,7 @@ from tests.support.inspected import on_replicas
 from tests.support.models import as_numpy, assert_close, softmax
 from tests.support.processes import fork_python
 from tests.support.training import BATCHES, PAIRS, TINY, reusable, tensors, train, training_model, weights_of
+from tests.support.variants import VARIANTS
 from train.config.training import RowLengths
 from train.data.batches import lay_out
 from train.data.packing import Packing
@@ -21,6 +22,8 @@ from train.workers.strategy import choose_strategy
 
 pytestmark = pytest.mark.slow
 SHIFTED = TINY.replace(shift_positions=500)
+
+CONFIGS = {"paper": TINY} | {variant: TINY.replace(**changes) for variant, changes in VARIANTS.items()}
 
 
 def sums_and_gradients(model, batch):
@@ -64,8 +67,9 @@ def test_the_logged_norm_is_the_norm_of_the_gradient_of_the_mean_loss():
     assert trained()[0][0]["gradient_norm"] == pytest.approx(norm, rel=1e-5)
 
 
-def test_packed_rows_and_one_pair_per_row_have_the_same_loss_and_gradients():
-    model, pairs = training_model(), np.arange(8)
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_packed_rows_and_one_pair_per_row_have_the_same_loss_and_gradients(config):
+    model, pairs = training_model(config=config), np.arange(8)
     packed = lay_out(PAIRS, Packing(pairs, np.array([0, 2, 5, 8])), RowLengths(24, 24))
     unpacked = lay_out(PAIRS, Packing(pairs, np.arange(9)), RowLengths(7, 7))
     assert packed["target_segments"].max() == 3 and unpacked["target_segments"].max() == 1
@@ -73,8 +77,9 @@ def test_packed_rows_and_one_pair_per_row_have_the_same_loss_and_gradients():
         assert_close(one, other)
 
 
-def test_sums_and_gradients_of_the_parts_of_a_batch_add_up_to_those_of_the_batch():
-    model, batch = training_model(), BATCHES.batch(0)
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_sums_and_gradients_of_the_parts_of_a_batch_add_up_to_those_of_the_batch(config):
+    model, batch = training_model(config=config), BATCHES.batch(0)
     whole = sums_and_gradients(model, batch)
     parts = [sums_and_gradients(model, rows_of(batch, rows)) for rows in (slice(0, 1), slice(1, None))]
     for one, other, total in zip(*parts, whole, strict=True):
@@ -286,14 +291,23 @@ def test_the_logs_have_the_request_to_stop_of_this_worker():
 # several devices (test_exact.py has more): a process of its own, since devices are configured before it starts
 
 
-RELATIVE = TINY.replace(positions="relative", norm_kind="rms", activation="swiglu")
+def train_of_variants():
+    """The logs of two steps of a model of each variant, and its weights after them.
+
+    Without biases of keys, which change no attention: their gradient is rounding, of which Adam makes whole steps.
+    """
+    found = {}
+    for variant in VARIANTS:
+        model = training_model(config=CONFIGS[variant].replace(attention_bias=False))
+        found[variant] = train(model, 0, 2), [weight.tolist() for weight in weights_of(model)]
+    return found
 
 
 def train_on_two_replicas(path):
     """Write to `path` what the tests below compare."""
     with choose_strategy().scope():
         half, dropping = training_model(precision="mixed_float16"), training_model(dropout=0.5)
-        relative = training_model(config=RELATIVE)
+        of_variants = train_of_variants()
     found = {"half_logs": train(half, 0, 2), "same_rows": nll_of_same_rows(dropping)}
     found["losses_after"] = losses_after_an_update(dropping)
     half.optimizer.dynamic_scale.assign(2.0**40)
@@ -302,7 +316,7 @@ def train_on_two_replicas(path):
     found["updates"] = int(as_numpy(half.optimizer.iterations))
     found["overflow_changes"] = float(max(abs(a - b).max() for a, b in zip(weights_of(half), before, strict=True)))
     found["inspection"] = on_replicas(dropping)
-    found["relative_logs"] = train(relative, 0, 3)
+    found["variants"] = of_variants
     path.write_text(json.dumps(found, default=int))
 
 
@@ -340,9 +354,12 @@ def test_two_replicas_drop_different_elements_of_equal_rows(replicated):
     assert_masks_differ(*replicated["same_rows"])
 
 
-def test_two_replicas_learn_one_table_of_relative_positions(replicated):
-    expected = values_of(train(training_model(config=RELATIVE), 0, 3))
-    assert_close(values_of(replicated["relative_logs"]), expected, rtol=1e-4)
+def test_two_replicas_train_every_variant_as_one_does(replicated):
+    for variant, (logs, weights) in train_of_variants().items():
+        of_two = replicated["variants"][variant]
+        assert_close(values_of(of_two[0]), values_of(logs), rtol=1e-4)
+        for one, other in zip(of_two[1], weights, strict=True):
+            assert_close(one, other, atol=1e-4)
 
 
 def test_two_replicas_have_one_loss_after_an_update(replicated):

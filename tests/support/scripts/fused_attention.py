@@ -13,6 +13,7 @@ from keras import ops
 from keras_transformer.config import TransformerConfig, base
 from keras_transformer.layers import attention
 from keras_transformer.layers.fused_attention import fused_attention, has_fused_kernel
+from keras_transformer.layers.positions import RotaryPositions
 from keras_transformer.losses import LabelSmoothedCrossentropy
 from keras_transformer.masks import causal_segment_mask
 from keras_transformer.model import Transformer
@@ -97,15 +98,26 @@ def kernel_is_taken():
     return found
 
 
-def kernel_calls():
+def kernel_calls(positions="sinusoidal"):
     """How often base's gradient on 98 rows of 256 calls cuDNN, lowered for a GPU: forward and backward."""
     with as_on_a_gpu():
-        function, weights = gradient(
-            base.replace(encoder_layers=1, decoder_layers=1, vocab_size=64), 98, 256, "mixed_bfloat16"
-        )
+        config = base.replace(encoder_layers=1, decoder_layers=1, vocab_size=64, positions=positions)
+        function, weights = gradient(config, 98, 256, "mixed_bfloat16")
         text = function.trace(weights).lower(lowering_platforms=("cuda",)).as_text()
     backward = text.count(f"{FUSED_CALL}ScaleBiasSoftmaxBackward")
     return [text.count(f"{FUSED_CALL}ScaleBiasSoftmax") - backward, backward]
+
+
+def rotated_both_ways():
+    """Outputs of one attention with rotated queries and keys: by the kernel's stand-in, and by the formula."""
+    query = jax.random.normal(jax.random.key(1), (2, 6, 16), jnp.bfloat16)
+    layer = attention.MultiHeadAttention(2, 8, dtype="bfloat16")
+    rotation = RotaryPositions(8)(jnp.arange(6)[None])
+    explicit = layer(query, query, causal_segment_mask(SEGMENTS), rotation=rotation)[0]
+    with patch(attention, "has_fused_kernel", return_value=True):
+        fused = layer(query, query, causal_segment_mask(SEGMENTS), rotation=rotation)[0]
+        plain = layer(query, query, causal_segment_mask(SEGMENTS))[0]
+    return {f"rotated_{n}": np.asarray(each, "float32") for n, each in enumerate((explicit, fused, plain))}
 
 
 def holds_attention_weights(is_fused):
@@ -124,7 +136,8 @@ def main(path):
     """Write all of the above to `path`, an .npz file."""
     np.savez(
         path,
-        kernel_calls=kernel_calls(),
+        **{f"kernel_calls_{positions}": kernel_calls(positions) for positions in ("sinusoidal", "rotary", "alibi")},
+        **rotated_both_ways(),
         weights_if_explicit=holds_attention_weights(False),
         weights_if_fused=holds_attention_weights(True),
         **kernel_is_taken(),
