@@ -1,14 +1,17 @@
-"""`python -m benchmarks.speed.large_folder FOLDER`: Hugging Face's M2M100 with random weights, of any size.
+"""`python -m benchmarks.speed.large_folder FOLDER`: Hugging Face's M2M100 or T5 with random weights, of any size.
 
+With `--kind madlad` it has the widths of MADLAD-400 with 3 billion parameters, but 3 layers for its 32 on each side.
 Its arrays are written one at a time. `python -m benchmarks.speed.large_import FOLDER` imports it.
 """
 
+import enum
 import io
 import json
 import math
 import pathlib
 import struct
-from typing import Annotated, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import sentencepiece
@@ -16,7 +19,9 @@ import typer
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.models.imported.fairseq import FAIRSEQ, LANGUAGE_CODES, SPM
-from keras_transformer.models.imported.names import weights_of
+from keras_transformer.models.imported.names import D_MODEL, PIECES, Weight, weights_of
+from keras_transformer.models.imported.t5 import SPM as T5_SPM
+from keras_transformer.models.imported.t5_names import LM_HEAD, SHARED, weights_of_blocks
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SPECIAL = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2}
@@ -30,6 +35,10 @@ class Shape(NamedTuple):
     d_ff: int = 4096
     heads: int = 16
     pieces: int = 128_112
+    key_dim: int | None = None  # None: d_model / heads
+
+
+MADLAD = Shape(layers=3, d_model=1024, d_ff=8192, heads=16, pieces=256_000, key_dim=128)
 
 
 def write_large_folder(folder: pathlib.Path, shape: Shape) -> None:
@@ -67,36 +76,66 @@ def write_large_folder(folder: pathlib.Path, shape: Shape) -> None:
         "tokenizer_config.json": {"tokenizer_class": "M2M100Tokenizer"},
         "vocab.json": {piece: number for number, piece in enumerate(pieces)},
     }
+    write_files(folder, files)
+    config = TransformerConfig(**sizes_of(shape), norm="pre")
+    weights = [weight for weight in weights_of(config) if weight.huggingface != "final_logits_bias"]
+    write_weights(folder / "model.safetensors", config, weights)
+
+
+def write_large_madlad(folder: pathlib.Path, shape: Shape = MADLAD) -> None:
+    """Write a new folder of T5 1.1 with the tag of one language, <2de>."""
+    folder.mkdir(parents=True)
+    (folder / T5_SPM).write_bytes(spm_of_letters(user_defined_symbols=["<2de>"]))
+    settings = {
+        "model_type": "t5",
+        "architectures": ["T5ForConditionalGeneration"],
+        "num_layers": shape.layers,
+        "num_heads": shape.heads,
+        "d_model": shape.d_model,
+        "d_ff": shape.d_ff,
+        "d_kv": shape.key_dim,
+        "vocab_size": shape.pieces,
+        "feed_forward_proj": "gated-gelu",
+        "tie_word_embeddings": False,
+        "pad_token_id": 1,
+        "eos_token_id": 2,
+        "decoder_start_token_id": 0,
+    }
+    write_files(folder, {"config.json": settings, "tokenizer_config.json": {"tokenizer_class": "T5Tokenizer"}})
+    config = TransformerConfig(**sizes_of(shape), activation="geglu_tanh", norm="pre", positions="relative")
+    tables = [Weight(name, "", name, (PIECES, D_MODEL)) for name in (SHARED, LM_HEAD)]
+    write_weights(folder / "model.safetensors", config, [*tables, *weights_of_blocks(config)])
+
+
+def sizes_of(shape: Shape) -> dict[str, Any]:
+    """Return the fields of TransformerConfig that a shape has."""
+    layers = {"encoder_layers": shape.layers, "decoder_layers": shape.layers, "num_heads": shape.heads}
+    widths = {"d_model": shape.d_model, "d_ff": shape.d_ff, "key_dim": shape.key_dim, "value_dim": shape.key_dim}
+    return {**layers, **widths, "vocab_size": shape.pieces}
+
+
+def write_files(folder: pathlib.Path, files: dict[str, dict]) -> None:
+    """Write files of JSON."""
     for name, values in files.items():
         (folder / name).write_text(json.dumps(values), encoding="utf-8")
-    write_weights(folder / "model.safetensors", shape)
 
 
-def spm_of_letters() -> bytes:
-    """Return a SentencePiece model whose pieces are single letters, with fairseq's first ids."""
+def spm_of_letters(**more: Any) -> bytes:
+    """Return a SentencePiece model whose pieces are single letters; <unk>, <s> and </s> have the ids 0, 1 and 2."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter([" ".join(LETTERS)] * 3),
         model_writer=model,
         model_type="char",
-        vocab_size=len(LETTERS) + 4,
+        vocab_size=len(LETTERS) + 4 + len(more.get("user_defined_symbols", ())),
         minloglevel=2,
+        **more,
     )
     return model.getvalue()
 
 
-def write_weights(path: pathlib.Path, shape: Shape) -> None:
+def write_weights(path: pathlib.Path, config: TransformerConfig, weights: Sequence[Weight]) -> None:
     """Write a model.safetensors of float32: kernels whose rows keep the size of what they multiply, no biases."""
-    config = TransformerConfig(
-        vocab_size=shape.pieces,
-        encoder_layers=shape.layers,
-        decoder_layers=shape.layers,
-        d_model=shape.d_model,
-        d_ff=shape.d_ff,
-        num_heads=shape.heads,
-        norm="pre",
-    )
-    weights = [weight for weight in weights_of(config) if weight.huggingface != "final_logits_bias"]
     header, end = {}, 0
     for weight in weights:
         sizes = weight.shape(config)
@@ -114,19 +153,30 @@ def write_weights(path: pathlib.Path, shape: Shape) -> None:
             sizes = weight.shape(config)
             if len(sizes) == 2:
                 values = random.standard_normal(sizes[::-1] if weight.is_kernel else sizes, np.float32)
-                values *= np.float32(shape.d_model**-0.5)
+                values *= np.float32(config.d_model**-0.5)
             else:
-                values = np.full(sizes, weight.ours.endswith("gamma"), np.float32)
+                values = np.full(sizes, weight.ours.endswith(("gamma", "scale")), np.float32)
             values.tofile(file)
+
+
+class Kind(enum.StrEnum):
+    m2m = "m2m"
+    madlad = "madlad"
 
 
 def main(
     folder: Annotated[pathlib.Path, typer.Argument(help="A folder that does not exist.")],
-    layers: Annotated[int, typer.Option(min=1, help="Of the encoder, and of the decoder.")] = Shape().layers,
-    d_model: Annotated[int, typer.Option(min=16, help="The width; a multiple of 16.")] = Shape().d_model,
-    pieces: Annotated[int, typer.Option(min=200, help="Of the vocabulary.")] = Shape().pieces,
+    kind: Annotated[Kind, typer.Option(help="M2M-100, or MADLAD-400, a T5.")] = Kind.m2m,
+    layers: Annotated[int | None, typer.Option(min=1, help="Of the encoder, and of the decoder.")] = None,
+    d_model: Annotated[int | None, typer.Option(min=16, help="The width; a multiple of 16.")] = None,
+    pieces: Annotated[int | None, typer.Option(min=200, help="Of the vocabulary.")] = None,
 ) -> None:
-    write_large_folder(folder, Shape(layers, d_model, 4 * d_model, pieces=pieces))
+    shape = MADLAD if kind == Kind.madlad else Shape()
+    if d_model:  # the network and the heads keep their proportions
+        key_dim = shape.key_dim and shape.key_dim * d_model // shape.d_model
+        shape = shape._replace(d_model=d_model, d_ff=shape.d_ff * d_model // shape.d_model, key_dim=key_dim)
+    shape = shape._replace(layers=layers or shape.layers, pieces=pieces or shape.pieces)
+    (write_large_madlad if kind == Kind.madlad else write_large_folder)(folder, shape)
 
 
 if __name__ == "__main__":

@@ -146,9 +146,10 @@ class Languages(NamedTuple):
     def untagged(self, text: str) -> tuple[str, str]:
         """Return the code of the language whose tag a text begins with, "" without one, and the text without it."""
         pieces = getattr(self, self.source_first) if self.source_first else {}
-        tags = [(piece, code) for code, piece in pieces.items() if text.lstrip().startswith(piece)]
-        piece, code = max(tags, key=lambda tag: len(tag[0]), default=("", ""))
-        return code, text.lstrip().removeprefix(piece).lstrip() if piece else text
+        written = {code: piece.replace(" ", "").replace("\u2581", " ").strip() for code, piece in pieces.items()}
+        tags = [(tag, code) for code, tag in written.items() if text.lstrip().startswith(tag)]
+        tag, code = max(tags, key=lambda tag: len(tag[0]), default=("", ""))
+        return code, text.lstrip().removeprefix(tag).lstrip() if tag else text
 
     def needs(self, side: str) -> bool:
         """Return whether a sentence must name its language of a side, if there are several."""

@@ -7,6 +7,7 @@ import logging
 import numpy as np
 import pytest
 import sentencepiece
+import tensorflow as tf
 
 import keras_transformer as kt
 from keras_transformer.commands.import_model import app
@@ -25,7 +26,7 @@ from tests.support.hub import Hub, asked, files_in
 from tests.support.m2m import changed
 from tests.support.marian_files import safetensors
 from tests.support.runs import SENTENCES
-from tests.support.t5 import CODES, KINDS, MADLAD, MT5, T5, UNNAMED, V11, config_of, pieces_of, spm, t5_folder
+from tests.support.t5 import BYT5, CODES, KINDS, MADLAD, MT5, T5, UNNAMED, V11, config_of, pieces_of, spm, t5_folder
 
 IDS = {MADLAD: {PAD: 1, UNK: 0, EOS: 2, BOS: 0}}  # the row there of each special id, of the others those of T5
 OF_T5 = {PAD: 0, UNK: 2, EOS: 1, BOS: 0}
@@ -91,6 +92,19 @@ def test_the_pieces_of_a_language_and_a_line_are_those_of_both_as_one_text(tmp_p
         assert tokenizer.encode(before + line) == marks + tokenizer.encode(line), line
     graph = graph_tokenizer(tokenizer.model_bytes)
     assert graph.encode([before + "two"]).to_list()[0] == marks + tokenizer.encode("two")
+
+
+def test_of_byt5_every_byte_is_a_piece_and_a_text_stays_as_it_is(tmp_path):
+    tokenizer = import_folder(t5_folder(tmp_path / "byt5", BYT5)).tokenizer
+    graph, texts = (
+        graph_tokenizer(tokenizer.model_bytes),
+        ["a  b", "\u732b \u00e9\t1", "</s> <extra_id_3>", "", "\ufb01"],
+    )
+    expected = [[byte + 4 for byte in text.encode()] for text in texts]  # byte + 3 there, and BOS is one more here
+    assert tokenizer.encode_batch(texts) == graph.encode(texts).to_list() == expected
+    assert [tokenizer.decode(ids) for ids in expected[:4]] == texts[:4]
+    assert [text.decode() for text in graph.decode(tf.ragged.constant(expected[:4], tf.int32)).numpy()] == texts[:4]
+    assert b"".join(tokenizer.surfaces()[number] for number in expected[1]).decode() == texts[1]
 
 
 @pytest.mark.parametrize("kind", [MT5, MADLAD])

@@ -17,7 +17,7 @@ from tests.support.huggingface import padded
 from tests.support.m2m import SCRIPTS
 from tests.support.marian import lines
 from tests.support.runs import SENTENCES
-from tests.support.t5 import KINDS, MADLAD, MT5, STRONG, T5, V11, pieces_of, spm, t5_folder
+from tests.support.t5 import BYT5, KINDS, MADLAD, MT5, STRONG, T5, V11, pieces_of, spm, t5_folder
 from tests.support.texts import TEXTS, random_texts
 
 pytestmark = pytest.mark.release
@@ -102,10 +102,10 @@ def test_lines_are_divided_as_by_sentencepiece_and_the_real_tokenizer(both, kind
     assert found == [model.here[ids].tolist() for ids in processor.encode(texts)]
     graph = graph_tokenizer(ours.model_bytes)
     assert graph.encode(tf.constant(texts)).to_list() == found
-    bytes_there = {number for number in range(len(processor)) if processor.is_byte(number)}
+    bytes_there = {number for number in range(len(processor)) if processor.is_byte(number) and kind != BYT5}
     # T5Tokenizer of transformers 5 reads no bytes, and MADLAD's <unk> as </s>
     texts = [text for text in texts if not bytes_there & {*processor.encode(text)}]
-    assert len(texts) == 200 if kind in (T5, V11) else len(texts) > 120
+    assert len(texts) == 200 if kind in (T5, V11, BYT5) else len(texts) > 120
     for text, ids in zip(texts, ours.encode_batch(texts), strict=True):
         assert model.here[model.tokenizer(text, add_special_tokens=False)["input_ids"]].tolist() == ids, text
 
@@ -115,7 +115,7 @@ def test_texts_are_those_of_sentencepiece_in_python_and_in_the_graph(both, kind)
     model, chance, texts = both(kind), np.random.default_rng(3), hard_lines()
     processor = model.processor
     rows = [chance.integers(3, len(processor), length).tolist() for length in chance.integers(0, 12, 100)]
-    rows += processor.encode(texts)
+    rows = processor.encode(texts) + ([] if kind == BYT5 else rows)  # bytes by chance are no text
     rows = [[number for number in row if number != model.unk] for row in rows]
     ours = model.imported.tokenizer
     found = [ours.decode(model.here[row]) for row in rows]
@@ -136,12 +136,13 @@ def told(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("beam_size", "penalty"), [(1, 0.0), (4, 0.0), (4, 1.0)])
-def test_translations_are_those_of_generate(both, kind, beam_size, penalty):
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_translations_are_those_of_generate(both, kind, beam_size):
+    """Without a length penalty: with one, a beam of transformers goes on when hypotheses have finished."""
     import torch
 
     model, extra = both(kind, STRONG), 40
-    options = kt.SearchOptions(beam_size, penalty, extra, length_normalization="tokens")
+    options = kt.SearchOptions(beam_size, 0.0, extra, length_normalization="tokens")
     translator = Translator(model.ours, model.imported.tokenizer, options, languages=model.imported.languages)
     compared = same = 0
     for before, languages in told(kind):
@@ -157,12 +158,11 @@ def test_translations_are_those_of_generate(both, kind, beam_size, penalty):
                 do_sample=False,
                 max_new_tokens=batch.shape[1] + extra,
                 bad_words_ids=[[model.pad], [model.unk]],
-                length_penalty=penalty,
+                length_penalty=0.0,
             )
         for row, output, (best, *_) in zip(rows, outputs.tolist(), found, strict=True):
-            expected = [number for number in output[1:] if number != model.pad]
-            if expected[-1] == model.eos and len(expected) < len(row) + extra - 1:
+            expected = output[1 : output.index(model.eos) + 1] if model.eos in output else []  # the end fills rows, too
+            if expected and len(expected) < len(row) + extra - 1:
                 same += list(best.ids) == model.here[expected].tolist()
                 compared += 1
-    # with a penalty, a beam of transformers goes on when hypotheses have finished, and keeps others
-    assert compared > 20 and same >= (0.95 * compared if penalty else compared), (compared, same)
+    assert same == compared > 20

@@ -11,6 +11,7 @@ import sentencepiece
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.models.imported.names import D_MODEL
+from keras_transformer.models.imported.t5 import spm_of_bytes
 from keras_transformer.models.imported.t5_names import LM_HEAD, SHARED, weights_of_blocks
 
 from .m2m import SCRIPTS
@@ -19,24 +20,32 @@ from .marian_files import safetensors
 from .runs import SENTENCES
 
 SHAPE = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 32, "d_ff": 48, "num_heads": 4, "key_dim": 8}
-T5, V11, MT5, MADLAD = KINDS = ("t5", "v1.1", "mt5", "madlad")
+T5, V11, MT5, MADLAD, BYT5 = KINDS = ("t5", "v1.1", "mt5", "madlad", "byt5")
 CODES = ("de", "fr", "zh", "ru_Latn", "kjg")  # of MADLAD-400
 EOS = 1  # of T5
 UNNAMED = 5  # rows of the embedding that no piece has
-EXTRA = {T5: 100, V11: 100, MT5: 0, MADLAD: 0}  # pieces that the tokenizer adds
+EXTRA = {T5: 100, V11: 100, MT5: 0, MADLAD: 0, BYT5: 125}  # pieces that the tokenizer adds
 TASKS = {
     "summarization": {"prefix": "summarize: ", "num_beams": 4},
     "translation_en_to_de": {"prefix": "translate English to German: ", "num_beams": 4},
     "translation_en_to_fr": {"prefix": "translate English to French: ", "num_beams": 4},
 }
 STRONG = 5.0  # weights of sublayers beside which the last token counts little, so that outputs are lively
-END = {T5: 4.0, V11: 45.0, MT5: 65.0, MADLAD: 65.0}  # makes the logit of the end larger, so that translations end
+END = {
+    T5: 4.0,
+    V11: 45.0,
+    MT5: 65.0,
+    MADLAD: 65.0,
+    BYT5: 65.0,
+}  # makes the logit of the end larger, so that translations end
 CONSTANT = 10.0  # of the first channel of all states, which only the logit of the end reads
 
 
 @functools.cache
 def spm(kind: str) -> bytes:
     """A SentencePiece model with the ids and special pieces of such a model."""
+    if kind == BYT5:
+        return spm_of_bytes()
     ids = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
     more: dict[str, Any] = {}
     if kind == MADLAD:
@@ -67,6 +76,7 @@ def pieces_of(kind: str) -> list[str]:
     """The pieces of the tokenizer by id."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=spm(kind))
     extra = [f"<extra_id_{number}>" for number in reversed(range(EXTRA[kind]))]
+    extra = extra[::-1] if kind == BYT5 else extra
     return [*processor.id_to_piece(list(range(len(processor)))), *extra]
 
 
@@ -109,7 +119,8 @@ def t5_folder(path: pathlib.Path, kind: str = V11, strength: float = 1.2, **sett
     rows = len(pieces_of(kind)) + UNNAMED
     path.mkdir()
     (path / "model.safetensors").write_bytes(safetensors(arrays_of_t5(rows, kind, strength)))
-    (path / "spiece.model").write_bytes(spm(kind))
+    if kind != BYT5:
+        (path / "spiece.model").write_bytes(spm(kind))
     special = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
     if kind == MADLAD:
         special = {"pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 0}
@@ -133,7 +144,10 @@ def t5_folder(path: pathlib.Path, kind: str = V11, strength: float = 1.2, **sett
             **settings,
         },
         "generation_config.json": {"num_beams": 3, **special},
-        "tokenizer_config.json": {"tokenizer_class": "T5Tokenizer", "extra_ids": EXTRA[kind]},
+        "tokenizer_config.json": {
+            "tokenizer_class": "ByT5Tokenizer" if kind == BYT5 else "T5Tokenizer",
+            "extra_ids": EXTRA[kind],
+        },
     }
     if kind == MADLAD:
         tokens = {"pad_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}

@@ -25,7 +25,7 @@ FAMILIES = {  # by model_type
     "m2m_100": Family("M2M100", (), ("vocab.json", *ADDED), either=(SPM, "tokenizer.json")),
     "mbart": Family("MBart", (SPM,), ADDED),
     "bart": Family("Bart", (SPM,), ADDED),
-    "t5": Family("T5", ("spiece.model",), ADDED),
+    "t5": Family("T5", (), ("spiece.model", *ADDED)),
     "mt5": Family("MT5", ("spiece.model",), ADDED),
 }
 NAMES = ", ".join(family.name for family in FAMILIES.values())

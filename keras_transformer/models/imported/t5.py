@@ -1,8 +1,8 @@
 """A folder of Hugging Face's T5ForConditionalGeneration or MT5ForConditionalGeneration: its parts as those of ours.
 
 T5 (Raffel et al. 2020) has two forms. The first has relu and ties its logits to the embeddings; T5 1.1, mT5 (Xue et al.
-2021) and MADLAD-400 (Kudugunta et al. 2023) have gated GELU and logits of their own. Their pieces and ids are those of
-a SentencePiece model; the decoder begins with the padding.
+2021), ByT5 (Xue et al. 2022) and MADLAD-400 (Kudugunta et al. 2023) have gated GELU and logits of their own. Their
+pieces and ids are those of a SentencePiece model, of ByT5 bytes; the decoder begins with the padding.
 """
 
 import functools
@@ -43,7 +43,8 @@ from keras_transformer.pieces.tokenizer import processor_of
 T5, MT5 = "t5", "mt5"  # model_type
 NEEDED = {"is_encoder_decoder": True}
 CLASSES = {T5: "T5ForConditionalGeneration", MT5: "MT5ForConditionalGeneration"}
-TOKENIZERS = ("T5Tokenizer", "T5TokenizerFast", "MT5Tokenizer", "MT5TokenizerFast")
+BYTES = "ByT5Tokenizer"  # of ByT5, which has no file: its pieces are bytes
+TOKENIZERS = ("T5Tokenizer", "T5TokenizerFast", "MT5Tokenizer", "MT5TokenizerFast", BYTES)
 SPM = "spiece.model"
 ACTIVATIONS = {  # by feed_forward_proj
     "relu": "relu",
@@ -85,10 +86,10 @@ def import_t5(folder: pathlib.Path) -> ImportedModel:
     settings = DEFAULTS | read_settings(path)
     check_settings({"activation_function": "relu", **settings}, path, NEEDED)
     check_class(settings, path)
-    of_tokenizer = tokenizer_settings(folder, TOKENIZERS, TOKENIZERS[0])
+    of_tokenizer = tokenizer_settings(folder, TOKENIZERS, settings.get("tokenizer_class", "T5Tokenizer"))
     arrays = read_weights(folder)
     embedding = take_tied(arrays, EMBEDDINGS, (settings.get("vocab_size"), settings.get("d_model")))
-    spm = spm_in(folder)
+    spm = spm_of_bytes() if of_tokenizer["tokenizer_class"] == BYTES else spm_in(folder)
     processor = processor_of(spm, folder / SPM)
     pieces = pieces_of(processor, folder, of_tokenizer, len(embedding))
     vocabulary = vocabulary_of(pieces, processor, settings, path)
@@ -151,18 +152,37 @@ def spm_in(folder: pathlib.Path) -> bytes:
     return read_spm(folder / SPM)
 
 
+def spm_of_bytes() -> bytes:
+    """Return a SentencePiece model that does what ByT5Tokenizer does: each byte is a piece, and nothing else is one."""
+    from sentencepiece import sentencepiece_model_pb2  # protobuf, which TensorFlow brings
+
+    model = sentencepiece_model_pb2.ModelProto()
+    kinds = model.SentencePiece.Type
+    for piece, kind in (("<pad>", kinds.CONTROL), ("</s>", kinds.CONTROL), ("<unk>", kinds.UNKNOWN)):
+        model.pieces.add(piece=piece, score=0.0, type=kind)
+    for byte in range(256):
+        model.pieces.add(piece=f"<0x{byte:02X}>", score=0.0, type=kinds.BYTE)
+    trainer, normalizer = model.trainer_spec, model.normalizer_spec
+    trainer.model_type, trainer.byte_fallback, trainer.vocab_size = trainer.CHAR, True, len(model.pieces)
+    trainer.pad_id, trainer.eos_id, trainer.unk_id, trainer.bos_id = 0, 1, 2, -1
+    normalizer.name, normalizer.add_dummy_prefix = "identity", False
+    normalizer.remove_extra_whitespaces = normalizer.escape_whitespaces = False
+    return model.SerializeToString()
+
+
 def pieces_of(
     processor: sentencepiece.SentencePieceProcessor, folder: pathlib.Path, of_tokenizer: Mapping[str, Any], rows: int
 ) -> list[str]:
     """Return the name of every row of the embedding: pieces of the SentencePiece model, extra ids, and what is added.
 
-    T5Tokenizer numbers its extra ids downwards: the last one is <extra_id_0>. Raises ImportedModelError if a piece has
-    no row, or two.
+    T5Tokenizer numbers its extra ids downwards: the last one is <extra_id_0>; ByT5Tokenizer upwards. Raises
+    ImportedModelError if a piece has no row, or two.
     """
     text = processor.id_to_piece(list(range(len(processor))))
-    if type(count := of_tokenizer.get("extra_ids", EXTRA_IDS)) is not int:
+    are_bytes = of_tokenizer["tokenizer_class"] == BYTES
+    if type(count := of_tokenizer.get("extra_ids", 125 if are_bytes else EXTRA_IDS)) is not int:
         refuse("extra_ids", count, folder / "tokenizer_config.json", "a number of pieces")
-    numbers = range(count)[::-1][: max(rows - len(text), 0)]
+    numbers = range(count)[:: 1 if are_bytes else -1][: max(rows - len(text), 0)]
     extra = [f"<extra_id_{number}>" for number in numbers]
     added = {} if {*extra} & {*text} else dict(enumerate(extra, len(text)))
     given = {number: piece for number, piece in pieces_with_ids(folder, of_tokenizer) if number >= len(text)}

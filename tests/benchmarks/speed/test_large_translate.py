@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from benchmarks.speed.large_folder import Shape, write_large_folder
+from benchmarks.speed.large_folder import MADLAD, Shape, write_large_folder, write_large_madlad
 from benchmarks.speed.large_translate import in_turns
 from keras_transformer.models.imported.folder import import_folder
 from tests.support.processes import python
@@ -27,6 +27,24 @@ def test_its_shape_is_the_one_that_was_asked_for(folder):
     arrays = load_file(folder / "model.safetensors")
     assert arrays["model.shared.weight"].shape == (200, 16)
     assert all(np.isfinite(array).all() for array in arrays.values())
+
+
+def test_the_shape_of_madlad_has_a_tag_and_logits_of_its_own(tmp_path):
+    write_large_madlad(
+        tmp_path / "madlad", MADLAD._replace(layers=1, d_model=16, d_ff=32, heads=2, pieces=200, key_dim=12)
+    )
+    model = import_folder(tmp_path / "madlad")
+    config = model.config
+    assert (config.encoder_layers, config.d_model, config.d_ff, config.d_k, config.activation) == (
+        1,
+        16,
+        32,
+        12,
+        "geglu_tanh",
+    )
+    assert model.languages.target == {"de": "\u2581 <2de>"} and not config.tied_logits
+    assert model.tokenizer.decode(model.tokenizer.encode("a b")) == "a b"
+    assert MADLAD == (3, 1024, 8192, 16, 256_000, 128)
 
 
 def test_turns_alternate_and_the_first_one_is_not_counted():
