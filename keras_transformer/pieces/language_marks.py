@@ -151,6 +151,13 @@ class Languages(NamedTuple):
         tag, code = max(tags, key=lambda tag: len(tag[0]), default=("", ""))
         return code, text.lstrip().removeprefix(tag).lstrip() if tag else text
 
+    def has(self, side: str, code: str) -> bool:
+        """Return whether `code_of` finds a language."""
+        try:
+            return bool(self.code_of(side, code))
+        except ConfigError:
+            return False
+
     def needs(self, side: str) -> bool:
         """Return whether a sentence must name its language of a side, if there are several."""
         return side in (self.source_last, self.target_first, self.source_first if side == SOURCE else "")

@@ -66,12 +66,18 @@ def test_a_language_that_the_model_lacks_or_needs_is_named(languages, asked, sen
         (TAGS, "", ("", "")),
         (TAGS._replace(target={"a": "<", "b": "<<"}), "<<x", ("b", "x")),
         (NLLB, "deu_Latn ein Hund", ("deu_Latn", "ein Hund")),
+        (Languages({}, {"de": "\u2581to \u2581 German :"}, "target"), "to German: a", ("de", "a")),
         (LEGACY, "deu_Latn ein Hund", ("", "deu_Latn ein Hund")),
         (ONE_PAIR, "ein Hund", ("", "ein Hund")),
     ],
 )
 def test_the_tag_that_a_text_begins_with_is_told_from_the_text(languages, text, found):
     assert languages.untagged(text) == found
+
+
+def test_a_language_that_is_found_by_its_meaning_is_one_that_the_model_has():
+    assert TAGS.has("target", "de") and NLLB.has("source", "en") and WORDS.has("target", "deu")
+    assert not TAGS.has("target", "xx") and not TAGS.has("source", "en") and not NO_LANGUAGES.has("target", "")
 
 
 def test_of_many_languages_a_refusal_names_some():

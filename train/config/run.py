@@ -89,7 +89,8 @@ class RunConfig(Section):
         if not told.are_told:
             return told if own == NO_LANGUAGES else own
         if told.source_first == own.source_first == TARGET:
-            return told._replace(source={**told.source, **own.source}, target={**told.target, **own.target})
+            added = {code: piece for code, piece in own.target.items() if not told.has(TARGET, code)}
+            return told._replace(source={**own.source, **told.source}, target={**told.target, **added})
         return told
 
     @property
