@@ -9,7 +9,7 @@ from typing import Any
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.notations import json_of, toml_of
-from keras_transformer.pieces.language_marks import NO_LANGUAGES
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, SOURCE
 from keras_transformer.pieces.language_marks import Languages as Told
 from keras_transformer.pieces.languages import short_code
 from keras_transformer.runs.run_folder import RunFolder
@@ -86,12 +86,13 @@ def model_card(
 
 def usage(told: Told) -> dict[str, str]:
     """Return how a model is told its languages in the code of a card: the first and the last, for example."""
-    if not told.target_first:
+    if not told.needs(SOURCE):
         return {"of_source": "", "of_target": ""}
     source, target = next(iter(told.source)), list(told.target)[-1]
+    forced = f', forced_bos_token_id=tokenizer.convert_tokens_to_ids("{told.target[target]}")'
     return {
         "of_source": f', src_lang="{source}"',
-        "of_target": f', forced_bos_token_id=tokenizer.convert_tokens_to_ids("{told.target[target]}")',
+        "of_target": forced if told.target_first else "",
     }
 
 
@@ -110,7 +111,7 @@ def epsilon_note(config: TransformerConfig) -> str:
 
 
 def positions_note(config: TransformerConfig, family: Family) -> str:
-    limit = f"A source, and an output, has at most {POSITIONS:,} tokens"
+    limit = f"A source, and an output, has at most {config.position_limit or POSITIONS:,} tokens"
     if family is not MARIAN:
         return limit
     if config.sinusoids == "paper":

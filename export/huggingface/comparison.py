@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from keras_transformer.models.imported.folder import import_folder
-from keras_transformer.pieces.language_marks import SIDES
+from keras_transformer.pieces.language_marks import SIDES, SOURCE
 from keras_transformer.translation.scorer import ScoredPair, Scorer
 from keras_transformer.translation.translator import Translator
 
@@ -27,7 +27,7 @@ def compare(folder: pathlib.Path, model: keras.Model, translator: Translator, li
     """
     imported, languages = import_folder(folder), translator.languages
     codes: dict[str, Any] = {}
-    if languages.target_first:
+    if languages.needs(SOURCE):
         codes = {f"{side}_language": languages.default(side) or next(iter(getattr(languages, side))) for side in SIDES}
     translations = [translation.text for translation in translator.translate(lines, **codes)]
 

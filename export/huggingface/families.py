@@ -11,6 +11,7 @@ from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.pieces.tokenizer import Tokenizer
 
 from .m2m import arrays_of_m2m, check_m2m, write_m2m
+from .mbart import NORM, arrays_of_mbart, check_mbart, write_mbart
 from .settings import Beside, write_beside_marian
 from .weights import arrays_of, refuse_other_models
 
@@ -26,7 +27,7 @@ class Family(NamedTuple):
     model_type: str
     model_class: str
     check: Callable[[BaseModelConfig, Tokenizer], None]
-    arrays: Callable[[keras.Model, Tokenizer], dict[str, np.ndarray]]
+    arrays: Callable[[keras.Model, Tokenizer, Languages], dict[str, np.ndarray]]
     write: Callable[[Beside], None]
     special: str
 
@@ -35,21 +36,30 @@ MARIAN = Family(
     "marian",
     "MarianMTModel",
     lambda config, tokenizer: refuse_other_models(config),
-    lambda model, tokenizer: arrays_of(model),
+    lambda model, tokenizer, languages: arrays_of(model),
     write_beside_marian,
     "`</s>`, `<unk>` and `<pad>` inside a text are special tokens to MarianTokenizer, and text to the run. It also "
     "takes\n  `>>xx<<` at the beginning of a text for the name of a language.",
+)
+SPECIAL_OF_FAIRSEQ = (
+    "`</s>`, `<unk>`, `<pad>` and pieces of languages inside a text are special tokens there, and text to the run."
 )
 M2M = Family(
     "m2m_100",
     "M2M100ForConditionalGeneration",
     check_m2m,
-    arrays_of_m2m,
+    lambda model, tokenizer, languages: arrays_of_m2m(model, tokenizer),
     write_m2m,
-    "`</s>`, `<unk>`, `<pad>` and pieces of languages inside a text are special tokens there, and text to the run.",
+    SPECIAL_OF_FAIRSEQ,
 )
+MBART = Family("mbart", "MBartForConditionalGeneration", check_mbart, arrays_of_mbart, write_mbart, SPECIAL_OF_FAIRSEQ)
+BART = MBART._replace(model_type="bart", model_class="BartForConditionalGeneration")
 
 
 def family_of(config: BaseModelConfig, languages: Languages) -> Family:
     """Return the family that a model is written as, which may refuse it."""
-    return M2M if languages.target_first else MARIAN
+    if not (languages.target_first or languages.source_last):
+        return MARIAN
+    if getattr(config, "positions", "") != "learned":
+        return M2M
+    return BART if getattr(config, "norm", "") == NORM["bart"] else MBART

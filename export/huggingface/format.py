@@ -63,7 +63,7 @@ class HuggingFace:
         )
         longest = translator.max_source_tokens
         with signals_raise(), unfinished_version(folder.parent) as unfinished:
-            write_safetensors(unfinished / "model.safetensors", family.arrays(model, tokenizer))
+            write_safetensors(unfinished / "model.safetensors", family.arrays(model, tokenizer, job.languages))
             family.write(Beside(config, tokenizer, job.languages, languages_of(run), job.options, longest, unfinished))
             card = model_card(folder.name, run, config, job.options, self.license)
             (unfinished / "README.md").write_text(card, encoding="utf-8")

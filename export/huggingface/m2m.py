@@ -12,7 +12,7 @@ from keras_transformer.models.imported.fairseq import FAIRSEQ, LANGUAGE, LANGUAG
 from keras_transformer.models.imported.m2m import FUNCTION, MODEL_TYPE
 from keras_transformer.models.imported.names import as_huggingface, weights_of
 from keras_transformer.models.imported.vocabulary import original, renamed
-from keras_transformer.pieces.language_marks import Languages
+from keras_transformer.pieces.language_marks import SOURCE, TARGET, Languages
 from keras_transformer.pieces.pair_tokenizer import PairTokenizer
 from keras_transformer.pieces.tokenizer import Tokenizer
 
@@ -21,6 +21,7 @@ from ..versions import ExportError
 from .settings import Beside, generation_json, shape_json, write_json
 from .weights import EPSILON, float32_arrays, refuse_other_widths
 
+BIAS = "final_logits_bias"
 RUNTIME = "Hugging Face's M2M100ForConditionalGeneration"
 BOS_THERE, PAD_THERE, EOS_THERE, UNK_THERE = range(len(FAIRSEQ))
 IDS = {
@@ -55,7 +56,10 @@ class Pieces(NamedTuple):
         """Raises ExportError for a vocabulary that was not imported from such a model."""
         pieces, bos = tokenizer.pieces(), renamed(FAIRSEQ[BOS_THERE])
         if not isinstance(tokenizer, PairTokenizer) or tokenizer.has_tags or bos not in pieces:
-            raise ExportError(f"{RUNTIME} has the vocabulary of one of fairseq's models, and that of this run is none.")
+            raise ExportError(
+                "transformers has the vocabulary of one of fairseq's models, as of M2M-100 and mBART, and that of this "
+                "run is none."
+            )
         special = [pieces.index(bos), PAD, EOS, UNK]
         numbers = special + [number for number in range(len(pieces)) if number not in (*special, BOS)]
         names = FAIRSEQ + [original(pieces[number]) for number in numbers[len(FAIRSEQ) :]]
@@ -97,17 +101,20 @@ def arrays_of_m2m(model: keras.Model, tokenizer: Tokenizer) -> dict[str, np.ndar
 
     Raises ExportError if the logits have a bias, other than that which keeps BOS from being written.
     """
-    ours, config = float32_arrays(model), model.model_config
-    bias = ours.pop("embedding/bias", np.zeros(config.vocab_size, np.float32))
-    if np.delete(bias, BOS).any():
+    arrays = arrays_of_fairseq(model, tokenizer)
+    if arrays.pop(BIAS).any():
         raise ExportError(f"The logits of this run have a bias, and {RUNTIME} has none: export it as saved_model.")
+    return arrays
+
+
+def arrays_of_fairseq(model: keras.Model, tokenizer: Tokenizer) -> dict[str, np.ndarray]:
+    """Return the arrays of a model by the names of Hugging Face, with pieces in the order of fairseq."""
+    ours, config, numbers = float32_arrays(model), model.model_config, Pieces.of(tokenizer).numbers
     arrays = {
         weight.huggingface: as_huggingface(weight, ours.get(weight.ours, np.zeros(weight.shape(config), np.float32)))
         for weight in weights_of(config)
-        if weight.ours != "embedding/bias"
     }
-    arrays["model.shared.weight"] = arrays["model.shared.weight"][Pieces.of(tokenizer).numbers]
-    return arrays
+    return arrays | {name: arrays[name][numbers] for name in ("model.shared.weight", BIAS)}
 
 
 def config_json(config: TransformerConfig) -> dict[str, Any]:
@@ -126,12 +133,8 @@ def write_m2m(of: Beside) -> None:
     """Write config.json, generation_config.json and the files of the tokenizer."""
     pieces, languages, folder = Pieces.of(of.tokenizer), of.languages, of.folder
     ids = {name: number for number, name in enumerate(pieces.names)}
-    never = {"bad_words_ids": [[PAD_THERE], [UNK_THERE]], **IDS}
-    generation = generation_json(of.options, of.longest) | never
-    if code := languages.default("target"):
-        generation["forced_bos_token_id"] = ids[languages.target[code]]
     write_json(folder / "config.json", config_json(of.config))
-    write_json(folder / "generation_config.json", generation)
+    write_json(folder / "generation_config.json", fairseq_generation_json(of, pieces))
     (folder / SPM).write_bytes(of.tokenizer.sentencepiece_models["source.spm"])
     write_json(folder / "tokenizer_config.json", tokenizer_json(pieces, languages, of.longest))
     if pieces.language_codes():
@@ -140,17 +143,32 @@ def write_m2m(of: Beside) -> None:
         write_json(folder / "vocab.json", {name: ids[name] for name in pieces.names[: pieces.texts]})
 
 
-def tokenizer_json(pieces: Pieces, languages: Languages, longest: int) -> dict[str, Any]:
-    """Return what tokenizer_config.json holds."""
-    settings: dict[str, Any] = {
-        "tokenizer_class": "M2M100Tokenizer" if (codes := pieces.language_codes()) else "NllbTokenizer",
-        "src_lang": languages.default("source") or None,
-        "tgt_lang": languages.default("target") or None,
+def fairseq_generation_json(of: Beside, pieces: Pieces) -> dict[str, Any]:
+    """Return what generation_config.json holds: `generate` begins with the default language, if there is one."""
+    generation = generation_json(of.options, of.longest) | {"bad_words_ids": [[PAD_THERE], [UNK_THERE]], **IDS}
+    if of.languages.target_first and (code := of.languages.default(TARGET)):
+        generation["forced_bos_token_id"] = pieces.names.index(of.languages.target[code])
+    return generation
+
+
+def shared_tokenizer_json(languages: Languages, longest: int) -> dict[str, Any]:
+    """Return what the tokenizer_config.json of every tokenizer of fairseq's models holds."""
+    codes = {"src_lang": languages.default(SOURCE), "tgt_lang": languages.default(TARGET)}
+    return {
+        **{key: code for key, code in codes.items() if code},
         "model_max_length": longest,
         "bos_token": FAIRSEQ[BOS_THERE],
         "pad_token": FAIRSEQ[PAD_THERE],
         "eos_token": FAIRSEQ[EOS_THERE],
         "unk_token": FAIRSEQ[UNK_THERE],
+    }
+
+
+def tokenizer_json(pieces: Pieces, languages: Languages, longest: int) -> dict[str, Any]:
+    """Return what tokenizer_config.json holds."""
+    settings: dict[str, Any] = {
+        "tokenizer_class": "M2M100Tokenizer" if (codes := pieces.language_codes()) else "NllbTokenizer",
+        **shared_tokenizer_json(languages, longest),
     }
     if codes:
         settings["language_codes"] = codes
@@ -163,4 +181,4 @@ def tokenizer_json(pieces: Pieces, languages: Languages, longest: int) -> dict[s
             if number >= pieces.texts
         }
         settings["extra_special_tokens"] = [name for name in pieces.added if name != MASK]
-    return {name: value for name, value in settings.items() if value is not None}
+    return settings
