@@ -45,8 +45,8 @@ class StandIns:
         self._matrices: list[Callable[[], np.ndarray]] = [
             functools.partial(rows_of, variable) for variable in self.variables
         ]
-        self._factors = (1.0, decoder.config.d_k**-0.5) if is_transformer else ()  # which the converter multiplies in
-        self._rounded: dict[tuple[int, float], Rounded] = {}
+        self._factors = factors_of(model, decoder.config.d_k) if is_transformer else []
+        self._rounded: dict[tuple[int, int], Rounded] = {}
         self._tables: list[AlignedBuffer] = []
         if is_transformer:
             decoder.projections = [self._with_stand_in(projection) for projection in decoder.projections]
@@ -87,10 +87,10 @@ class StandIns:
             buffer = None
             if tensor.type == schema.TensorType.INT8 and scales is None:
                 buffer = self._table_of(data)
-            elif tensor.type == schema.TensorType.INT8 and self.variables and scales[0] >= FIRST * min(self._factors):
-                buffer, tensor.quantization.scale = self._found(scales)
+            elif tensor.type == schema.TensorType.INT8 and self.variables and scales[0] >= FIRST * self._least:
+                buffer, tensor.quantization.scale = self._found(scales, data.view(np.int8)[: tensor.shape[-1]])
             elif tensor.type == schema.TensorType.FLOAT32 and self.variables and len(data) >= 4 * LEAST:
-                refuse_left_over(data.view(np.float32), min(self._factors))
+                refuse_left_over(data.view(np.float32), self._least)
             if buffer is not None:
                 part.buffers.append(buffer)
                 tensor.buffer = len(part.buffers) - 1
@@ -101,17 +101,34 @@ class StandIns:
             raise left_over()
         return self._tables[data[0] - 1]
 
-    def _found(self, scales: np.ndarray) -> Rounded:
-        for factor in self._factors:
-            number = round(float(scales[0]) / factor) - FIRST
-            if 0 <= number < len(self._matrices) and np.allclose(scales, factor * (FIRST + number), rtol=1e-6):
-                key = number, factor
+    @property
+    def _least(self) -> float:
+        return min(float(np.abs(factor).max()) for factor in self._factors)
+
+    def _found(self, scales: np.ndarray, row: np.ndarray) -> Rounded:
+        """Return what belongs in the place of rounded numbers with these scales, whose first row is `row`."""
+        for place, factor in enumerate(self._factors):
+            largest = float(np.abs(factor).max())
+            number = round(float(scales[0]) / largest) - FIRST
+            is_near = 0 <= number < len(self._matrices) and np.allclose(scales, largest * (FIRST + number), rtol=1e-6)
+            if is_near and factor.size in (1, row.size) and np.abs(row - LARGEST * factor / largest).max() <= 1:
+                key = number, place
                 if key not in self._rounded:
                     matrix = self._matrices[number]()
-                    integers, of_rows = rounded_matrix(matrix if factor == 1.0 else matrix * np.float32(factor))
+                    integers, of_rows = rounded_matrix(matrix if (factor == 1).all() else matrix * factor)
                     self._rounded[key] = Rounded(buffer_of(integers), of_rows[:, 0])
                 return self._rounded[key]
         raise left_over()
+
+
+def factors_of(model: keras.Model, d_k: int) -> list[np.ndarray]:
+    """Return what the converter may multiply into the columns of a matrix: float32 (1,) or (d_model,).
+
+    It is 1 / sqrt(d_k), and the scale of the RMSNorm before a matrix. LayerNorm, which adds something, stays apart.
+    """
+    scales = [ops.convert_to_numpy(weight) for weight in model.weights if weight.name == "scale"]
+    ones = np.ones(1, np.float32)
+    return [factor * np.float32(of_scores) for factor in (ones, *scales) for of_scores in (1.0, d_k**-0.5)]
 
 
 def matrices_of(model: keras.Model) -> Iterator[Any]:
