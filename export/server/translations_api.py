@@ -65,13 +65,13 @@ def asked_by(body: bytes) -> Asked:
     if unknown := sorted(content.keys() - set(KEYS)):
         raise invalid(f"There is no field {shown(unknown[0])!a}; there are {', '.join(KEYS)}.")
     for key in ("model", "source_language", "target_language"):
-        if not isinstance(content.get(key) or "", str):
+        if not isinstance(content.get(key), str | None):
             raise invalid(f"{key} must be a text.")
-    given, is_stream = content.get("input"), content.get("stream") or False
+    given, is_stream = content.get("input"), content.get("stream")
     texts: list[Any] = given if isinstance(given, list) else [given]
     if not texts or not all(isinstance(text, str) for text in texts):
         raise invalid("input must be a text, or a list of texts with at least one.")
-    if not isinstance(is_stream, bool):
+    if not isinstance(is_stream, bool | None):
         raise invalid("stream must be true or false.")
     beam_size = content.get(BEAM_SIZE, 0)
     if BEAM_SIZE in content and (type(beam_size) is not int or not 1 <= beam_size <= WIDEST_BEAM):
@@ -79,7 +79,7 @@ def asked_by(body: bytes) -> Asked:
     model, source, target = (content.get(key) or "" for key in ("model", "source_language", "target_language"))
     if not model and not target:
         raise invalid("Name a model, or a target_language.")
-    return Asked(model, texts, isinstance(given, list), source, target, is_stream, beam_size)
+    return Asked(model, texts, isinstance(given, list), source, target, bool(is_stream), beam_size)
 
 
 class TranslationsApi:

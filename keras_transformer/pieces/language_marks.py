@@ -125,6 +125,12 @@ class Languages(NamedTuple):
         source, target = self.chosen(source, target)
         return self._replace(default_source=source, default_target=target)
 
+    def with_earlier(self, before: "Languages") -> "Languages":
+        """Return these and those that a model with tags was told before, but for one whose tag is of another now."""
+        tags = set(self.target.values())
+        earlier = {code: tag for code, tag in before.target.items() if code in self.target or tag not in tags}
+        return self._replace(source={**before.source, **self.source}, target={**earlier, **self.target})
+
     @property
     def are_told(self) -> bool:
         """Whether pieces tell the model the languages of a sentence."""
@@ -179,6 +185,9 @@ class Languages(NamedTuple):
         """Return what `chosen` does for the language of one side."""
         codes = list(getattr(self, side))
         verb = "reads" if side == SOURCE else "writes"
+        if not isinstance(code, str):
+            has = f"; this model {verb} {named(codes)}" if codes else ""
+            raise ConfigError(f"The {side} language is {code!r:.60}{has}: give its code, or '' for none.")
         if not code:
             if (code := self.default(side)) or len(codes) < 2 or not self.needs(side):
                 return code

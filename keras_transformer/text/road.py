@@ -350,8 +350,8 @@ def asks_of(
 
 def of_lines(language: str | Sequence[str], lines: int) -> Sequence[str]:
     """Return the language of each line: one, or one per line. Raises ConfigError if there are others."""
-    if isinstance(language, str):
-        return [language] * lines
+    if isinstance(language, str | bytes) or not isinstance(language, Sequence):
+        return [language] * lines  # `Languages.chosen` refuses what is no text
     if len(language) != lines:
         raise ConfigError(f"There are {len(language)} languages for {lines} lines: give one, or one per line.")
     return language

@@ -8,6 +8,7 @@ from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import EOS
 from keras_transformer.models.imported.model import languages_of_tags
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages, MarkReader, Marks
+from keras_transformer.text.road import of_lines
 
 ONE_PAIR = Languages({"en": ""}, {"de": ""})
 TAGS = Languages({}, {"deu": ">>deu<<", "fra": ">>fra<<"}, source_first="target")
@@ -78,6 +79,21 @@ def test_the_tag_that_a_text_begins_with_is_told_from_the_text(languages, text, 
 def test_a_language_that_is_found_by_its_meaning_is_one_that_the_model_has():
     assert TAGS.has("target", "de") and NLLB.has("source", "en") and WORDS.has("target", "deu")
     assert not TAGS.has("target", "xx") and not TAGS.has("source", "en") and not NO_LANGUAGES.has("target", "")
+
+
+@pytest.mark.parametrize("code", [None, 5, 1.5, True, b"de", ["de"], ["de", None], {}, ("de",)])
+def test_what_is_no_text_is_no_language(code):
+    for languages, asked in ((TAGS, ("", code)), (ONE_PAIR, (code, "")), (NLLB, ("en", code))):
+        with pytest.raises(ConfigError, match="(source|target) language is .*; this model .*: give its code"):
+            languages.chosen(*asked)
+    with pytest.raises(ConfigError, match="The target language is .*: give its code"):
+        NO_LANGUAGES.chosen("", code)
+
+
+@pytest.mark.parametrize("language", [None, 5, b"de", {}, {"de"}])
+def test_one_value_that_is_no_list_is_that_of_each_line(language):
+    assert of_lines(language, 2) == [language] * 2
+    assert of_lines(["de", language], 2) == ["de", language] and of_lines(("de", "fr"), 2) == ("de", "fr")
 
 
 def test_of_many_languages_a_refusal_names_some():

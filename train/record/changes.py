@@ -11,7 +11,7 @@ from keras_transformer.ground.errors import ConfigError, first_line_of
 from keras_transformer.ground.files import resolved, write_atomically
 from keras_transformer.ground.notations import json_of, toml_of
 from keras_transformer.model_config import BaseModelConfig
-from keras_transformer.pieces.language_marks import Codes, Languages
+from keras_transformer.pieces.language_marks import TARGET, Codes, Languages
 from keras_transformer.runs.inference import TREES, Inference
 from keras_transformer.runs.kinds import load_model_config
 from keras_transformer.runs.run_folder import RunFolder
@@ -50,7 +50,7 @@ def inference_of(config: RunConfig, folder: RunFolder) -> Inference:
 
     Trees are searched as in the run's report, and so is text if the run starts from one with its own search, as
     imported models have. For other text, commands keep the defaults that their --help shows, but for a run that reads
-    lines of digits.
+    lines of digits. Languages with tags stay those of the model although the text has them no longer.
     """
     names = set(RUN_OPTIONS) if config.data.outputs == TREES else set()
     if config.training.start_from and not names:
@@ -58,8 +58,10 @@ def inference_of(config: RunConfig, folder: RunFolder) -> Inference:
     search = config.translation.model_dump(include=names - {"keep_letterless"})
     if not config.translation.keep_letterless:
         search["keep_letterless"] = 0
-    longest = config.training.row_lengths.source
-    return Inference(config.data.outputs, search, longest, config.languages, config.data.context_of_model)
+    longest, languages = config.training.row_lengths.source, config.languages
+    if languages.source_first == TARGET and folder.has_begun():
+        languages = languages.with_earlier(folder.inference().languages)
+    return Inference(config.data.outputs, search, longest, languages, config.data.context_of_model)
 
 
 def with_found_micro_batches(folder: RunFolder, config: RunConfig, worker: Worker = ONLY_WORKER) -> RunConfig:
