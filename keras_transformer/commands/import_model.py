@@ -72,7 +72,7 @@ def import_model(
         ),
     ] = None,
 ):
-    """Make a run folder of a model of OPUS-MT, M2M-100, NLLB or mBART.
+    """Make a run folder of OPUS-MT, M2M-100, NLLB, mBART or T5.
 
     FOLDER is one of Marian, with an .npz, decoder.yml, the vocabularies and both .spm or .bpe, or with a vocab.spm; or
     one of Hugging Face's MarianMT, with config.json, model.safetensors or pytorch_model.bin, vocab.json and both .spm;

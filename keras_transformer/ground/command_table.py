@@ -52,7 +52,7 @@ GROUPS = {
         "import": Command(
             "keras_transformer.commands.import_model",
             "",
-            "Make a run folder of a model of OPUS-MT, M2M-100, NLLB or mBART.",
+            "Make a run folder of OPUS-MT, M2M-100, NLLB, mBART or T5.",
         ),
     },
     "Export and serve": {

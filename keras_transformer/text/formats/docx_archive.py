@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 
-from keras_transformer.ground.errors import InputError
+from keras_transformer.ground.errors import InputError, message_of
 from keras_transformer.text.formats.xml_events import XmlText
 
 TYPES = "[Content_Types].xml"
@@ -48,7 +48,7 @@ class Archive:
         try:
             yield
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as error:
-            reason = str(error).strip(".") or "it ends too early"
+            reason = message_of(error).strip(".") or "it ends too early"
             raise InputError(f"{self.name} is damaged, or no document: {reason}.") from None
 
     def read(self, member: str) -> bytes:
