@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_transformer.ground.tokens import EOS, PAD
-from keras_transformer.pieces.language_marks import SIDES, SOURCE, TARGET, Languages, MarkReader, Tag, named
+from keras_transformer.pieces.language_marks import SIDES, SOURCE, TARGET, VERBS, Languages, MarkReader, Tag, named
 from keras_transformer.pieces.languages import SHORT_CODES, short_code
 from keras_transformer.pieces.pair_tokenizer import SPECIAL_PIECES
 from keras_transformer.pieces.sources import LEAVE_OUT
@@ -19,7 +19,6 @@ UNKNOWN, UNTOLD, SEVERAL = -1, -2, -3  # in place of the number of a language
 BEGINS = "first_marks"  # among the rules of lines
 END = SPECIAL_PIECES[EOS]
 CONTRADICTION = f"A line begins with the tag of another language than is asked for: {LEAVE_OUT}"
-VERBS = {SOURCE: "reads", TARGET: "writes"}
 
 
 class LineMarks(NamedTuple):
@@ -77,7 +76,7 @@ class GraphLanguages(tf.Module):
         tags = tf.constant(padded_rows(self._reader.tags), tf.int32)[tf.newaxis]  # (1, T, F)
         is_own = tf.reduce_all(tags == marks.first[:, tf.newaxis], axis=2)  # (B, T)
         is_other = tf.reduce_any(begin_with(pieces, tags) & ~is_own, axis=1) & (marks.first[:, 0] != PAD)
-        check = tf.debugging.Assert(~tf.reduce_any(is_other), [CONTRADICTION, tf.where(is_other)[:1]])
+        check = tf.debugging.Assert(~tf.reduce_any(is_other), [CONTRADICTION])
         with tf.control_dependencies([check]):
             return with_marks(pieces, tf.identity(marks.first), marks.last)
 

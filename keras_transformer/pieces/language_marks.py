@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
     from keras_transformer.pieces.tokenizer import Tokenizer
 
 SIDES = SOURCE, TARGET = ("source", "target")
+VERBS = {SOURCE: "reads", TARGET: "writes"}
 PLACES = ("source_first", "source_last", "target_first")
 MOST_NAMED = 12  # in a refusal
 
@@ -183,11 +184,8 @@ class Languages(NamedTuple):
 
     def code_of(self, side: str, code: str) -> str:
         """Return what `chosen` does for the language of one side."""
-        codes = list(getattr(self, side))
-        verb = "reads" if side == SOURCE else "writes"
-        if not isinstance(code, str):
-            has = f"; this model {verb} {named(codes)}" if codes else ""
-            raise ConfigError(f"The {side} language is {code!r:.60}{has}: give its code, or '' for none.")
+        self.check_text(side, code)
+        codes, verb = list(getattr(self, side)), VERBS[side]
         if not code:
             if (code := self.default(side)) or len(codes) < 2 or not self.needs(side):
                 return code
@@ -204,6 +202,13 @@ class Languages(NamedTuple):
                 f"The {side} language is {code!r:.60}; this model {verb} {named(found)}: name one of them."
             )
         return found[0]
+
+    def check_text(self, side: str, code: Any) -> None:
+        """Raises ConfigError if what is given as the code of a language of a side is not one text."""
+        if not isinstance(code, str):
+            codes = list(getattr(self, side))
+            has = f"; this model {VERBS[side]} {named(codes)}" if codes else ""
+            raise ConfigError(f"The {side} language is {code!r:.60}{has}: give its code, or '' for none.")
 
 
 NO_LANGUAGES = Languages()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.pieces.batching import list_of_lines
 from keras_transformer.pieces.context import NO_CONTEXT
-from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, SOURCE, TARGET, Languages
 from keras_transformer.pieces.languages import short_code
 from keras_transformer.pieces.normalization import has_letter, is_blank
 from keras_transformer.pieces.translation import Translation
@@ -238,7 +238,7 @@ class Engine(abc.ABC):
         lines = list_of_lines(lines)
         asks = asks_of(len(lines), prefixes, Protection.of(protect), required)
         codes = zip(asks, of_lines(source_language, len(lines)), of_lines(target_language, len(lines)), strict=True)
-        asks = [ask._replace(source_language=source, target_language=target) for ask, source, target in codes]
+        asks = [self.in_languages(*of_line) for of_line in codes]
         if context is not None:
             earlier = [tuple(list_of_lines(texts, "Sentence")) for texts in context]
             if len(earlier) != len(lines):
@@ -265,7 +265,7 @@ class Engine(abc.ABC):
         engine reads, or is an ICU message or has placeholders.
         """
         [ask] = asks_of(1, [prefix], Protection.of(protect), [required])
-        ask = ask._replace(source_language=source_language, target_language=target_language)
+        ask = self.in_languages(ask, source_language, target_language)
         live = LiveText(*self.limits(line, ask))
         translation = NO_TRANSLATION
         while not live.has_ended:
@@ -275,6 +275,12 @@ class Engine(abc.ABC):
             if piece := live.piece(translation.text, translation.is_cut):
                 yield piece
         return translation
+
+    def in_languages(self, ask: Ask, source: str, target: str) -> Ask:
+        """Return an ask in two languages. Raises ConfigError for one that is not one text."""
+        self.languages.check_text(SOURCE, source)
+        self.languages.check_text(TARGET, target)
+        return ask._replace(source_language=source, target_language=target)
 
     def limits(self, line: str, ask: Ask) -> tuple[int, int]:
         """Return the fewest and the most tokens of a line that is stopped on its way; 0 and 0 if it may not be.
@@ -302,6 +308,7 @@ class Engine(abc.ABC):
         the first sentence. A sentence that is longer than the model takes is translated in parts. Raises UserError if
         the package sentencex is not installed.
         """
+        self.in_languages(NOTHING, source_language, target_language)
         language = language or short_code(source_language) or "en"
         of_sentences = functools.partial(
             self.translate, protect=protect, source_language=source_language, target_language=target_language

@@ -1,13 +1,14 @@
 """The languages of lines inside a graph: the same tokens, refusals and translations as in Python."""
 
 import dataclasses
+import re
 
 import pytest
 import tensorflow as tf
 
 from export.graph.languages import GraphLanguages
 from export.graph.served_graph import ServedGraph
-from keras_transformer.ground.errors import ConfigError
+from keras_transformer.ground.errors import ConfigError, message_of_the_graph
 from keras_transformer.ground.tokens import PAD
 from keras_transformer.pieces.language_marks import Languages, MarkReader
 from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
@@ -94,16 +95,20 @@ def test_a_tag_in_the_line_that_contradicts_the_language_is_refused_in_the_graph
     tokenizer, graph = model[1], GraphLanguages(ALL[name], model[1])
     own, other = (("en", "deu_Latn"), ("deu_Latn", "srp_Latn"))[name != "m2m"]
     own, other = (getattr(ALL[name], ALL[name].source_first)[code].replace(" ", "") for code in (own, other))
-    source = graph.of_source
 
-    def sources(*lines, codes=("en", "de")):
+    def inputs(*lines, codes):
         marks = graph.marks(*(tf.constant([code] * len(lines)) for code in codes))
-        return source(tf.ragged.constant([tokenizer.encode(line) for line in lines], tf.int32), marks).to_list()
+        return tf.ragged.constant([tokenizer.encode(line) for line in lines], tf.int32), marks
+
+    def sources(*lines, codes):
+        return graph.of_source(*inputs(*lines, codes=codes)).to_list()
 
     codes = ("en" if name == "m2m" else "", "de")
     plain, tagged = sources("the dog", f"{own}the dog", codes=codes)
     assert plain == tagged
-    with pytest.raises(tf.errors.InvalidArgumentError, match="begins with the tag of another language than is asked"):
-        sources("the dog", "", f"{other} the dog", codes=codes)
+    with pytest.raises(tf.errors.InvalidArgumentError) as raised:
+        tf.function(graph.of_source)(*inputs("the dog", "", f"{other} the dog", codes=codes))
+    sentence = message_of_the_graph(raised.value.message)
+    assert re.fullmatch("A line begins with the tag of another language than is asked for: .*language[.]", sentence)
     if name == "tags":  # asked for none
         assert sources(f"{other} the dog", codes=("", "")) == [[*tokenizer.encode(f"{other} the dog"), 3]]

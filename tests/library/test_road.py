@@ -3,6 +3,7 @@
 import pytest
 
 from keras_transformer.ground.errors import ConfigError, InputError
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.road import LONGEST_LINE, SPANS, Ask, asks_of, refusal, translate
@@ -125,6 +126,24 @@ def test_what_an_engine_is_not_able_to_do_is_refused_by_one_sentence(asked, sent
 def test_what_contradicts_itself_is_one_sentence(error, asked, sentence):
     with pytest.raises(error, match=sentence):
         Writer(str.upper).translate(["a"], **asked)
+
+
+OF_ONE_LANGUAGE = {
+    "a text": lambda engine, **asked: engine.translate_document("A dog. A cat.", **asked),
+    "a line as it comes": lambda engine, **asked: list(engine.translate_live("a", **asked)),
+    "lines": lambda engine, **asked: engine.translate(["a"], **{side: [language] for side, language in asked.items()}),
+}
+
+
+@pytest.mark.parametrize("work", OF_ONE_LANGUAGE)
+@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize("language", [["de"], ["de", "fr"], ("de", "fr"), {}, {"de"}, None, 5, b"de"], ids=str)
+def test_a_language_is_one_text(work, side, language):
+    for languages in (NO_LANGUAGES, Languages(source={"de": "", "fr": ""}, target={"de": "", "fr": ""})):
+        engine = Writer(str.upper, languages=languages)
+        with pytest.raises(ConfigError, match=f"^The {side} language is .*: give its code, or '' for none[.]$"):
+            OF_ONE_LANGUAGE[work](engine, **{f"{side}_language": language})
+        assert engine.asked == []
 
 
 def test_blank_phrases_are_none_and_the_same_one_counts_once():
