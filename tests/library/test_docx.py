@@ -2,6 +2,7 @@
 
 import io
 import re
+import zipfile
 
 import pytest
 
@@ -9,8 +10,10 @@ from keras_transformer.ground.errors import InputError
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.formats import FORMATS, PACKED, docx_archive
+from keras_transformer.text.formats import docx as docx_format
 from keras_transformer.text.formats.parts import Field, bytes_of
 from keras_transformer.text.marks import MARK
+from tests.library.test_line_costs import MOST_GROWTH, growth_of
 from tests.support.capital_runs import capital_run, translate
 from tests.support.documents import capitals
 from tests.support.docx_files import PICTURE, archive, body_of, docx, member, members_of, p, r
@@ -176,7 +179,8 @@ DAMAGED = {
         archive({**members_of(DOCUMENT), "word/document.xml": '<!DOCTYPE a [<!ENTITY b SYSTEM "c">]><a>&b;</a>'}),
         "has the entity 'b'",
     ),
-    "another sum": (DOCUMENT.replace(PICTURE[:9], b"123456789"), ""),
+    "a damaged picture": (archive(members_of(DOCUMENT), 0).replace(PICTURE[:9], b"123456789"), "a.png' is not what"),
+    "another compression": (archive(members_of(DOCUMENT), zipfile.ZIP_LZMA), "in another compression than Deflate"),
 }
 DAMAGED["a member that is changed"] = (
     archive({**members_of(DOCUMENT)}).replace(b"a.png", b"b.png", 1),
@@ -188,7 +192,7 @@ DAMAGED["encrypted"] = (
 )
 
 
-@pytest.mark.parametrize("name", [name for name, (_, words) in DAMAGED.items() if words])
+@pytest.mark.parametrize("name", DAMAGED)
 def test_what_is_no_document_is_refused_in_one_sentence_and_nothing_is_written(name, tmp_path, monkeypatch):
     content, words = DAMAGED[name]
     with pytest.raises(InputError, match=words):
@@ -200,7 +204,7 @@ def test_what_is_no_document_is_refused_in_one_sentence_and_nothing_is_written(n
     assert not (tmp_path / "b.docx").exists()
 
 
-@pytest.mark.parametrize("bound", ["MOST_TEXT", "MOST_BYTES", "MOST_MEMBERS", "FEWEST_TAGS"])
+@pytest.mark.parametrize("bound", ["MOST_TEXT", "MOST_BYTES", "MOST_MEMBERS", "FEWEST_TAGS", "MOST_TAGS"])
 def test_an_archive_that_is_large_unpacked_is_refused(bound, monkeypatch):
     content = docx(p(r("a" * 100_000)) + "<w:p/>" * 50_000)
     assert len(content) < 12_000
@@ -208,6 +212,46 @@ def test_an_archive_that_is_large_unpacked_is_refused(bound, monkeypatch):
     monkeypatch.setattr(docx_archive, bound, 2 if bound == "MOST_MEMBERS" else 40_000)
     with pytest.raises(InputError, match="divide it|a document may have"):
         through(content)
+
+
+@pytest.mark.parametrize("sign", ["<w:p/>", "&amp;", "\n", "\r"])
+def test_all_that_a_parser_tells_of_is_counted(sign):
+    with pytest.raises(InputError, match="tags, references and line breaks"):
+        through(docx(p(r("a" + sign * 120_000))))
+
+
+def test_properties_of_a_run_are_not_repeated_without_end(monkeypatch):
+    """Each part of a run is written as a run with its properties."""
+    body = p(f"<w:r><w:rPr>{BOLD * 500}</w:rPr>{'<w:t>a</w:t><w:sym/>' * 500}</w:r>")
+    through(docx(body, header1=body))
+    monkeypatch.setattr(docx_format, "MOST_REPEATED", 5_000_000)  # 3,000 characters for each of 999 parts
+    through(docx(body))
+    with pytest.raises(InputError, match="word/header1.xml has runs with very long properties"):
+        through(docx(body, header1=body))
+
+
+def test_what_is_text_of_xml_is_read_and_what_is_not_is_left_out():
+    seen = []
+    body = p(r("a <![CDATA[< b &amp; c]]> d.")) + p(r("e<!-- <![CDATA[x]]> --> f<?x y?>."))
+    assert body_of(through(docx(body), seen=seen)) == p(r("A &lt; B &amp;AMP; C D.")) + p(r("E F."))
+    assert seen == ["a < b &amp; c d.", "e f."]
+
+
+SLOW = {  # documents of about n characters
+    "marks alone": lambda n: p("<w:x/>" * (n // 6)),
+    "marks around": lambda n: p("<w:x/>" * (n // 12), r("a"), "<w:x/>" * (n // 12)),
+    "parts of a run": lambda n: p(f"<w:r>{'<w:t>a</w:t><w:x/>' * (n // 18)}</w:r>"),
+    "runs": lambda n: p((r("a", BOLD) + r("b", ITALIC)) * (n // 100)),
+    "text boxes in each other": lambda n: "<w:p><w:r><w:t>a</w:t><w:x>" * (n // 50) + "</w:x></w:r></w:p>" * (n // 50),
+    "fields": lambda n: p(field("PAGE", r("3")) * (n // 300)),
+    "fields in each other": lambda n: p('<w:r><w:fldChar w:fldCharType="begin"/></w:r>' * (n // 49), r("a")),
+    "no comments": lambda n: p(r("a" + "--" * (n // 4) + "]]" * (n // 4))),
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_four_times_the_document_takes_not_much_more_than_four_times_as_long(name):
+    assert growth_of(lambda content: through(content), lambda n: docx(SLOW[name](n)), 6_000, 400_000) < MOST_GROWTH
 
 
 def test_depth_costs_no_recursion():

@@ -32,13 +32,13 @@ def docx(body, **others):
     return archive(members)
 
 
-def archive(members):
+def archive(members, compression=zipfile.ZIP_DEFLATED):
     """A ZIP file with these members, the first of them stored."""
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w") as file:
         for number, (name, content) in enumerate(members.items()):
             info = zipfile.ZipInfo(name, (2020, 2, 3, 4, 5, 6))
-            file.writestr(info, content, zipfile.ZIP_DEFLATED if number else zipfile.ZIP_STORED)
+            file.writestr(info, content, compression if number else zipfile.ZIP_STORED)
     return written.getvalue()
 
 

@@ -20,6 +20,7 @@ TRANSLATED = (  # by the type that the archive tells of a member
     f"{MACROS}document.macroEnabled.main+xml",
     f"{MACROS}template.macroEnabledTemplate.main+xml",
 )
+MOST_REPEATED = 64 << 20  # characters of properties of runs
 END = "\0"  # behind a text: XML cannot have it
 
 
@@ -30,6 +31,7 @@ def docx_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Ite
     """
     content = b"".join(stream)
     archive = Archive(content, name)
+    archive.check()
     documents = documents_of(archive)
     yield f"{len(content)}\n{content.decode('utf-8', 'surrogateescape')}"
     for member, document in documents.items():
@@ -48,7 +50,7 @@ def packed(written: bytes) -> bytes:
     changed, reached = {}, 0
     for member, document in documents_of(archive).items():
         count = len(document.stretches)
-        if (new := document.with_texts(texts[reached : reached + count], member)) is not None:
+        if (new := document.with_texts(texts[reached : reached + count])) is not None:
             changed[member] = new
         reached += count
     return archive.with_members(changed)
@@ -56,7 +58,13 @@ def packed(written: bytes) -> bytes:
 
 def documents_of(archive: Archive) -> dict[str, DocumentXml]:
     """Return the members with text, by name. Raises InputError if there is none."""
-    members = [name for name, kind in archive.types().items() if kind in TRANSLATED]
+    members = [member for member, kind in archive.types().items() if kind in TRANSLATED]
     if not members:
         raise InputError(f"{archive.name} is an archive, but no document of Word.")
-    return {name: DocumentXml(XmlText.read([archive.read(name)], f"{archive.name}, {name}")) for name in members}
+    documents: dict[str, DocumentXml] = {}
+    room = MOST_REPEATED
+    for member in members:
+        name = f"{archive.name}, {member}"
+        documents[member] = document = DocumentXml(XmlText.read([archive.read(member)], name), name, room)
+        room -= document.repeated
+    return documents

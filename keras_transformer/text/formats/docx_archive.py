@@ -16,7 +16,10 @@ OLE = bytes.fromhex("d0cf11e0a1b11ae1")  # begins files of older programs, and t
 MOST_TEXT = 64 << 20  # bytes of all members that are read
 MOST_BYTES = 1 << 30  # of all members, unpacked
 MOST_MEMBERS = 10_000
-FEWEST_TAGS, TAGS_PER_BYTE = 100_000, 4  # that all members that are read may have: of the archive, packed
+FEWEST_TAGS, TAGS_PER_BYTE = 100_000, 8  # that all members that are read may have: of the archive, packed
+MOST_TAGS = 2_000_000  # in any archive: each is half a KiB in memory
+AS_TAGS = b"<", b"&", b"\n", b"\r"  # what is counted: a parser tells of each reference and line break too
+COMPRESSIONS = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED  # those of Office
 
 
 class Archive:
@@ -39,6 +42,8 @@ class Archive:
             raise InputError(f"{name} is damaged: it has a member twice. Save it again with the program it is of.")
         if any(info.flag_bits & 1 for info in infos):
             raise InputError(f"{name} has a password: save it without.")
+        if others := [info.filename for info in infos if info.compress_type not in COMPRESSIONS]:
+            raise InputError(f"{name} has {others[0]!r:.60} in another compression than Deflate: save it again.")
         if TYPES not in self.members:
             raise InputError(f"{name} is an archive, but no document: it has no {TYPES}.")
 
@@ -51,6 +56,12 @@ class Archive:
             reason = message_of(error).strip(".") or "it ends too early"
             raise InputError(f"{self.name} is damaged, or no document: {reason}.") from None
 
+    def check(self) -> None:
+        """Raises InputError if a member is damaged, also one that is not read."""
+        with self._damage(), zipfile.ZipFile(io.BytesIO(self.content)) as archive:
+            if member := archive.testzip():
+                raise zipfile.BadZipFile(f"{member!r:.60} is not what its sum says")
+
     def read(self, member: str) -> bytes:
         """Return a member. Raises InputError if it is damaged, or all that are read are larger than they may be."""
         size = self.members[member].file_size
@@ -59,9 +70,12 @@ class Archive:
             raise InputError(f"{self.name} has more than {MOST_TEXT:,} bytes of text: divide it.")
         with self._damage(), zipfile.ZipFile(io.BytesIO(self.content)) as archive, archive.open(member) as stream:
             read = stream.read(size + 1)
-        self._tags += read.count(b"<")
-        if self._tags > max(FEWEST_TAGS, TAGS_PER_BYTE * len(self.content)):
-            raise InputError(f"{self.name} has {self._tags:,} tags in {len(self.content):,} bytes: divide it.")
+        self._tags += sum(map(read.count, AS_TAGS))
+        if self._tags > min(MOST_TAGS, max(FEWEST_TAGS, TAGS_PER_BYTE * len(self.content))):
+            raise InputError(
+                f"{self.name} has {self._tags:,} tags, references and line breaks in {len(self.content):,} bytes: "
+                "divide it."
+            )
         return read
 
     def types(self) -> dict[str, str]:

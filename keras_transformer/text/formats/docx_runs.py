@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from keras_transformer.ground.errors import InputError
 from keras_transformer.text.formats.xml_events import XML, Element, XmlText
 from keras_transformer.text.passages import Passage, Token
 
@@ -29,6 +30,7 @@ OF_FIELD = frozenset(["begin", "instruction", "separate", "end"])
 PREFIX = re.compile(r"<(?:([^\s:/>]+):)?")
 ALIKE = re.compile(r"<(?:\w+:)?(?:lang|noProof)\b[^>]*/>|\s+")  # in properties of runs: not seen
 LINK = re.compile(r"\s*HYPERLINK\b")
+AS_IT_IS = re.compile(r"<!\[CDATA\[(?P<text>.*?)\]\]>|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 SIGN = re.compile(r"<(?P<ends>/)?(?P<kind>[gxn])(?P<number>\d*)/?>")
 BREAK = "<n/>"
 NAMES = {BREAK: "br", "\u2011": "noBreakHyphen", "\u00ad": "softHyphen"}
@@ -148,10 +150,14 @@ class Stretch:
 
 
 class DocumentXml:
-    """A member of a document, and its stretches of text in the order in which they begin."""
+    """A member of a document, and its stretches of text in the order in which they begin.
 
-    def __init__(self, xml: XmlText):
-        self.xml = xml
+    repeated: characters that properties of runs would be, if each part of a stretch had its longest ones. Raises
+    InputError if these are more than there is room for.
+    """
+
+    def __init__(self, xml: XmlText, name: str, room: int):
+        self.xml, self.name, self.repeated, self._room = xml, name, 0, room
         root = next(number for number, event in enumerate(xml.events) if event.kind == "start")
         self.prefix = self._prefix(root)
         self.stretches: list[Stretch] = []
@@ -189,11 +195,12 @@ class DocumentXml:
 
     def _end(self, items: list[Item]) -> None:
         """Note a stretch if it has a letter, without the marks at its ends."""
-        while items and items[0].kind == "mark":
-            items.pop(0)
-        while items and items[-1].kind == "mark":
-            items.pop()
+        others = [number for number, item in enumerate(items) if item.kind != "mark"]
+        items = items[others[0] : others[-1] + 1] if others else []
         if any(item.kind == "text" and any(map(str.isalpha, item.text)) for item in items):
+            self.repeated += len(items) * max(len(item.format) for item in items)
+            if self.repeated > self._room:
+                raise InputError(f"{self.name} has runs with very long properties, which each part would repeat.")
             self.stretches.append(Stretch(items, self))
 
     def _items(self, paragraph: Element) -> Iterator[Item]:
@@ -242,7 +249,7 @@ class DocumentXml:
             event, last = self.xml.events[each.first], number == len(inside) - 1
             item = Item("mark", each.first, each.last + 1, "", run, format, number == 0, last)
             if event.name == "t":
-                yield item._replace(kind="text", text=XML.text(self.xml.inside(each)))
+                yield item._replace(kind="text", text=text_of(self.xml.inside(each)))
             elif event.name in CHARACTERS or (event.name == "br" and not event.attributes):
                 yield item._replace(kind="text", text=CHARACTERS.get(event.name, "\n"))
             elif event.name == "fldChar":
@@ -253,14 +260,14 @@ class DocumentXml:
             else:
                 yield item._replace(kind="split") if event.name in SPLITTING else item
 
-    def with_texts(self, texts: Sequence[str], name: str) -> bytes | None:
+    def with_texts(self, texts: Sequence[str]) -> bytes | None:
         """Return the member with these texts in place of its stretches; None if none is another one."""
         self._done = []
         for stretch, text in zip(reversed(self.stretches), reversed(texts), strict=True):
             if text == stretch.raw:
                 continue
             if (new := stretch.xml(text)) is None:
-                log.warning("%s: a text stays as it was, since its marks found no place: %.60s", name, stretch.raw)
+                log.warning("%s: a text stays as it was, since its marks found no place: %.60s", self.name, stretch.raw)
                 continue
             while self._done and self._done[-1][0] < stretch.last:
                 self._done.pop()
@@ -307,6 +314,11 @@ class DocumentXml:
 
     def _name(self, name: str) -> str:
         return f"{self.prefix}:{name}" if self.prefix else name
+
+
+def text_of(inside: str) -> str:
+    """Return the text of an element, in which CDATA stands for itself, and comments and instructions for nothing."""
+    return XML.text(AS_IT_IS.sub(lambda part: html.escape(part["text"] or "", quote=False), inside))
 
 
 def written(text: str) -> str:
