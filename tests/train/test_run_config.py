@@ -7,6 +7,7 @@ import pytest
 from keras_transformer.config import preset
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.pieces.language_marks import Languages
+from keras_transformer.recurrent.config import RecurrentConfig
 from tests.support.places import CONFIGS
 from tests.support.runs import write_config
 from train.config.run import load_config
@@ -289,6 +290,17 @@ def test_more_positions_than_the_model_learns_are_refused(load):
         load(NUMBERS, *overrides, "training.source_row_length=65")
     with pytest.raises(ConfigError, match="row_length 64 and training.shift_positions 1 are more than .* 64"):
         load(NUMBERS, *overrides, "training.shift_positions=1")
+
+
+def test_training_from_a_model_takes_its_keys_of_training_but_none_that_it_has_not(load, tmp_path):
+    start = f"training.start_from={tmp_path}"
+    for model in (
+        RecurrentConfig(vocab_size=300, d_model=16, dropout=0.4),
+        preset("tiny").replace(vocab_size=300, dropout=0.4, shift_positions=7),
+    ):
+        model.save(tmp_path / "model.json")
+        config = load(NUMBERS, start)
+        assert config.model.resolve(300, config.training) == model
 
 
 def test_a_shift_of_positions_is_one_of_the_model_that_trains(load):

@@ -254,7 +254,8 @@ def completed_by_start(values: dict[str, Any]) -> dict[str, Any]:
         config = load_model_config(folder.model)
         fields = {name: value for name, value in config.to_dict().items() if value is not None}
         values["model"] = {name: value for name, value in fields.items() if name not in SET_ELSEWHERE}
-        of_other = {name: fields[name] for name in OF_TRAINING if fields[name] != getattr(TransformerConfig, name)}
+        usual = {name: getattr(TransformerConfig, name) for name in OF_TRAINING}
+        of_other = {name: fields[name] for name in OF_TRAINING if fields.get(name, usual[name]) != usual[name]}
         values["training"] = of_other | training
     translation, search = values.get("translation", {}), folder.inference().search
     if search and isinstance(translation, dict):
