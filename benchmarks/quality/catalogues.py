@@ -10,6 +10,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from benchmarks.errors import BenchmarkError
 from benchmarks.quality.software import RESAMPLES
 from benchmarks.quality.software import read as read_split
 from benchmarks.result_files import command_line
@@ -38,7 +39,7 @@ def measure(
     files: Annotated[list[pathlib.Path], typer.Argument(metavar="FILE...", help="Catalogues, .po or .mo.")],
     train: Annotated[pathlib.Path, typer.Option(help="The pairs of the training, as of `keras-transformer software`.")],
     language: Annotated[str, typer.Option(help="Of the translations, for BLEU.")] = "de",
-    most: Annotated[int, typer.Option(help="Messages of each file, at most: every n-th.")] = 400,
+    most: Annotated[int, typer.Option(min=1, help="Messages of each file, at most: every n-th.")] = 400,
 ) -> None:
     """Print a table in Markdown with BLEU and chrF of each catalogue, and of all together."""
     with exit_codes():
@@ -60,7 +61,13 @@ def read(path: pathlib.Path, known: Sequence[AlignedText], most: int) -> Message
 
 
 def table(translator: Translator, catalogues: Sequence[Messages], language: str) -> Iterator[str]:
-    """Yield a table of BLEU, with half of its 95 per cent interval, and chrF."""
+    """Yield a table of BLEU, with half of its 95 per cent interval, and chrF, without scores where no message is left.
+
+    Raises BenchmarkError if none is left at all.
+    """
+    if not any(each.pairs for each in catalogues):
+        names = ", ".join(each.name for each in catalogues)
+        raise BenchmarkError(f"{names}: no translated message is left that is not near one of --train. Name others.")
     yield "| catalogue | messages | near those of training | BLEU | chrF |"
     yield "|---|---:|---:|---:|---:|"
     rows = [*catalogues, Messages("all", [pair for each in catalogues for pair in each.pairs], 0)]
@@ -68,6 +75,9 @@ def table(translator: Translator, catalogues: Sequence[Messages], language: str)
     found = dict(zip(lines, [best.text for best in translator.translate(lines)], strict=True))
     near = sum(each.near for each in catalogues)
     for name, pairs, left in rows:
+        if not pairs:
+            yield f"| {name} | 0 | {left:,} | | |"
+            continue
         ours, theirs = [found[pair.source] for pair in pairs], [pair.target for pair in pairs]
         bleu, chrf = (score_by(each, ours, theirs, RESAMPLES) for each in (raw_bleu(language), CHRF))
         left = near if name == "all" else left

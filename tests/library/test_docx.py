@@ -269,3 +269,18 @@ def test_the_command_writes_a_document_whole_and_to_standard_output_too(tmp_path
     assert [each.name for each in tmp_path.glob("b.docx*")] == ["b.docx"]
     result = translate(run, "--format", "docx", stdin=DOCUMENT)
     assert result.stdout_bytes == (tmp_path / "b.docx").read_bytes()
+
+
+def test_a_document_that_was_stopped_goes_on_and_is_the_same(tmp_path, monkeypatch):
+    run = capital_run(tmp_path, monkeypatch)
+    body = "".join(p(r(f"Dog {number}. "), r("Cat.", BOLD)) for number in range(100))
+    (tmp_path / "a.docx").write_bytes(docx(body, header1=p(r("Two."))))
+    command = ["--input", tmp_path / "a.docx", "--batch-size", "1", "--output"]
+    assert translate(run, *command, tmp_path / "b.docx").exit_code == 0
+    run.fails_at = "Two."
+    translate(run, *command, tmp_path / "c.docx")
+    assert not (tmp_path / "c.docx").exists() and (tmp_path / "c.docx.unfinished").stat().st_size
+    run.fails_at, run.seen = None, []
+    assert translate(run, *command, tmp_path / "c.docx").exit_code == 0 and "Dog 0." not in run.seen
+    assert (tmp_path / "c.docx").read_bytes() == (tmp_path / "b.docx").read_bytes()
+    assert [each.name for each in tmp_path.glob("c.docx*")] == ["c.docx"]

@@ -1,5 +1,8 @@
 """BLEU on catalogues: which messages count, and what the table says of them."""
 
+import pytest
+
+from benchmarks.errors import BenchmarkError
 from benchmarks.quality.catalogues import Messages, read, table
 from keras_transformer.pieces.translation import Translation
 from train.data.software.split import AlignedText
@@ -52,3 +55,15 @@ def test_the_table_has_each_catalogue_and_all_together():
         a.startswith("| a | 1 | 1 | 100.00 ") and b.startswith("| b | 2 | 2 |") and both.startswith("| all | 3 | 3 |")
     )
     assert line.count("|") == header.count("|") == a.count("|") == 6
+
+
+def test_a_catalogue_of_which_no_message_is_left_has_no_scores():
+    class Copies:
+        def translate(self, lines):
+            return [Translation(line, 0.0) for line in lines]
+
+    nothing = Messages("a", [], 3)
+    _, _, of_nothing, *others = table(Copies(), [nothing, Messages("b", [AlignedText("x y", "x y", "b")], 1)], "de")
+    assert of_nothing == "| a | 0 | 3 | | |" and others[1].startswith("| all | 1 | 4 | ")
+    with pytest.raises(BenchmarkError, match="^a, a: no translated message is left"):
+        list(table(Copies(), [nothing, nothing], "de"))
