@@ -177,7 +177,15 @@ DAMAGED = {
     "no XML": (archive({**members_of(DOCUMENT), "word/document.xml": "<w:p>"}), "document.xml, line 1 is not XML"),
     "an entity": (
         archive({**members_of(DOCUMENT), "word/document.xml": '<!DOCTYPE a [<!ENTITY b SYSTEM "c">]><a>&b;</a>'}),
-        "has the entity 'b'",
+        "document.xml, line 1 has a <!DOCTYPE>",
+    ),
+    "long attributes": (
+        archive({"[Content_Types].xml": f'<!DOCTYPE a [<!ENTITY b "{"b" * 999}">]>\n<a c="{"&b;" * 9999}"/>'}),
+        "Content_Types].xml, line 1 has a <!DOCTYPE>",
+    ),
+    "members in each other": (
+        DOCUMENT[:-300] + DOCUMENT[-300:].replace(b"\x6e\x01\0\0\0\x28\0\0", b"\x6e\x11\0\0\0\x28\0\0"),
+        "its members are larger than it is",
     ),
     "a damaged picture": (archive(members_of(DOCUMENT), 0).replace(PICTURE[:9], b"123456789"), "a.png' is not what"),
     "another compression": (archive(members_of(DOCUMENT), zipfile.ZIP_LZMA), "in another compression than Deflate"),

@@ -65,6 +65,7 @@ def documents_of(archive: Archive) -> dict[str, DocumentXml]:
     room = MOST_REPEATED
     for member in members:
         name = f"{archive.name}, {member}"
-        documents[member] = document = DocumentXml(XmlText.read([archive.read(member)], name), name, room)
+        xml = XmlText.read([archive.read(member)], name, takes_declarations=False)
+        documents[member] = document = DocumentXml(xml, name, room)
         room -= document.repeated
     return documents

@@ -38,6 +38,8 @@ class Archive:
                 f"{name} has {len(infos):,} members of {size:,} bytes; a document may have {MOST_MEMBERS:,} members of "
                 f"{MOST_BYTES:,} bytes."
             )
+        if sum(info.compress_size for info in infos) > len(content):
+            raise InputError(f"{name} is damaged: its members are larger than it is. Save it again.")
         if len(self.members) < len(infos):
             raise InputError(f"{name} is damaged: it has a member twice. Save it again with the program it is of.")
         if any(info.flag_bits & 1 for info in infos):
@@ -80,7 +82,7 @@ class Archive:
 
     def types(self) -> dict[str, str]:
         """Return the type of each member that the archive tells, by its name or else by its ending."""
-        xml = XmlText.read([self.read(TYPES)], f"{self.name}, {TYPES}")
+        xml = XmlText.read([self.read(TYPES)], f"{self.name}, {TYPES}", takes_declarations=False)
         told = [(event.name, event.attributes) for event in xml.events if event.kind == "start"]
         by_ending, by_name = (
             {of.get(key, "").lstrip("/").lower(): of.get("ContentType", "") for name, of in told if name == element}

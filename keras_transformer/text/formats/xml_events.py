@@ -51,10 +51,13 @@ class XmlText:
                 self._ends[opened.pop()] = number
 
     @classmethod
-    def read(cls, stream: Iterable[bytes], name: str) -> "XmlText":
-        """Return a file. Raises InputError, with the line, if it is not XML, or not in the encoding that it tells."""
+    def read(cls, stream: Iterable[bytes], name: str, takes_declarations: bool = True) -> "XmlText":
+        """Return a file. Raises InputError, with the line, if it is not XML, or not in the encoding that it tells.
+
+        For `takes_declarations` see `events_of`.
+        """
         content = declared_text(stream, name, DECLARATION).encode()
-        return cls(content, events_of(content, name))
+        return cls(content, events_of(content, name, takes_declarations))
 
     def raw(self, first: int, last: int) -> str:
         """Return how events[first:last] are written."""
@@ -104,9 +107,10 @@ class XmlText:
         return self.raw(element.last, element.last + 1) or (f"</{name[1]}>" if name else "")
 
 
-def events_of(content: bytes, name: str) -> list[Event]:
+def events_of(content: bytes, name: str, takes_declarations: bool = True) -> list[Event]:
     """Return the events of an XML file, which are all of it.
 
+    takes_declarations: whether it may have a <!DOCTYPE>, whose entities can make attributes a hundred times as long.
     Raises InputError, with the line, if it is not XML, or if it has entities that are files or made of others.
     """
     events: list[Event] = []
@@ -126,6 +130,11 @@ def events_of(content: bytes, name: str) -> list[Event]:
                 "stands for in its place."
             )
 
+    def refuse_declarations(*_: object) -> None:
+        raise InputError(f"{name}, line {parser.CurrentLineNumber:,} has a <!DOCTYPE>, which such a file may not have.")
+
+    if not takes_declarations:
+        parser.StartDoctypeDeclHandler = refuse_declarations
     parser.XmlDeclHandler = lambda *_: note("other")
     parser.StartElementHandler = lambda element, attributes: note("start", element, attributes)
     parser.EndElementHandler = lambda element: note("end", element)
