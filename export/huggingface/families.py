@@ -7,9 +7,11 @@ import keras
 import numpy as np
 
 from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.models.imported import t5
 from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.pieces.tokenizer import Tokenizer
 
+from ..versions import ExportError
 from .m2m import arrays_of_m2m, check_m2m, write_m2m
 from .mbart import NORM, arrays_of_mbart, check_mbart, write_mbart
 from .settings import Beside, write_beside_marian
@@ -57,7 +59,15 @@ BART = MBART._replace(model_type="bart", model_class="BartForConditionalGenerati
 
 
 def family_of(config: BaseModelConfig, languages: Languages) -> Family:
-    """Return the family that a model is written as, which may refuse it."""
+    """Return the family that a model is written as, which may refuse it.
+
+    Raises ExportError for a model with the function of T5, which cannot be written.
+    """
+    if all(getattr(config, field, None) == value for field, value in t5.FUNCTION.items()):
+        raise ExportError(
+            "This run is a model of the T5 family (T5, mT5, MADLAD-400, ByT5), which --format huggingface does not "
+            "write: export it with --format saved_model or litert."
+        )
     if not (languages.target_first or languages.source_last):
         return MARIAN
     if getattr(config, "positions", "") != "learned":
