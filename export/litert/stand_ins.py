@@ -6,6 +6,7 @@ which tell whose place it takes.
 """
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from .merge import AlignedBuffer
 LARGEST = 127  # of a rounded number, on both sides of 0
 ROUNDED_AT_ONCE = 4096  # rows
 LEAST = 4096  # numbers of a matrix; that of a smaller one may as well stay
-FIRST = 2**16  # the scale of the first one: those that follow are exact in float32, and apart by any of the factors
+FIRST, RATIO = 2.0**16, 1.05  # scale of the first one, and of each to the one before: norms near 1 confuse no two
 
 
 class Rounded(NamedTuple):
@@ -107,18 +108,26 @@ class StandIns:
 
     def _found(self, scales: np.ndarray, row: np.ndarray) -> Rounded:
         """Return what belongs in the place of rounded numbers with these scales, whose first row is `row`."""
-        for place, factor in enumerate(self._factors):
-            largest = float(np.abs(factor).max())
-            number = round(float(scales[0]) / largest) - FIRST
-            is_near = 0 <= number < len(self._matrices) and np.allclose(scales, largest * (FIRST + number), rtol=1e-6)
-            if is_near and factor.size in (1, row.size) and np.abs(row - LARGEST * factor / largest).max() <= 1:
-                key = number, place
-                if key not in self._rounded:
-                    matrix = self._matrices[number]()
-                    integers, of_rows = rounded_matrix(matrix if (factor == 1).all() else matrix * factor)
-                    self._rounded[key] = Rounded(buffer_of(integers), of_rows[:, 0])
-                return self._rounded[key]
-        raise left_over()
+        number, place = key = number_and_factor(scales, row, self._factors, len(self._matrices))
+        if key not in self._rounded:
+            matrix, factor = self._matrices[number](), self._factors[place]
+            integers, of_rows = rounded_matrix(matrix if (factor == 1).all() else matrix * factor)
+            self._rounded[key] = Rounded(buffer_of(integers), of_rows[:, 0])
+        return self._rounded[key]
+
+
+def number_and_factor(scales: np.ndarray, row: np.ndarray, factors: list[np.ndarray], matrices: int) -> tuple[int, int]:
+    """Return for which of so many matrices a constant with these scales and this first row stands, and its factor.
+
+    Raises ExportError if it stands for none.
+    """
+    for place, factor in enumerate(factors):
+        largest = float(np.abs(factor).max())
+        number = round(math.log(float(scales[0]) / largest / FIRST, RATIO))
+        is_near = 0 <= number < matrices and np.allclose(scales, largest * scale_of(number), rtol=1e-6)
+        if is_near and factor.size in (1, row.size) and np.abs(row - LARGEST * factor / largest).max() <= 1:
+            return number, place
+    raise left_over()
 
 
 def factors_of(model: keras.Model, d_k: int) -> list[np.ndarray]:
@@ -144,9 +153,14 @@ def rows_of(variable: Any) -> np.ndarray:
     return matrix if variable.name == "matrix" else matrix.T
 
 
+def scale_of(number: int) -> float:
+    """Return the scale of the constant that stands for a matrix, once it is rounded."""
+    return FIRST * RATIO**number
+
+
 def stand_in(number: int, shape: tuple) -> Any:
-    """Return a constant whose scale is FIRST + number, once it is rounded."""
-    return tf.constant(float(LARGEST * (FIRST + number)), tf.float32, shape)
+    """Return the constant that stands for a matrix."""
+    return tf.constant(LARGEST * scale_of(number), tf.float32, shape)
 
 
 def buffer_of(integers: np.ndarray) -> AlignedBuffer:

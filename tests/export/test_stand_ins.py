@@ -15,7 +15,7 @@ from export.litert.convert import (
     search_outputs,
 )
 from export.litert.merge import NOTHING, AlignedBuffer, merged
-from export.litert.stand_ins import FIRST, LARGEST, LEAST, StandIns, rounded_matrix
+from export.litert.stand_ins import FIRST, LARGEST, LEAST, StandIns, rounded_matrix, scale_of
 from export.versions import ExportError
 from keras_transformer.config import TransformerConfig
 from keras_transformer.recurrent.config import RecurrentConfig
@@ -102,12 +102,30 @@ def test_the_scales_tell_the_matrix_and_the_factor_that_the_converter_multiplied
     stand_ins = stand_ins_of_plain()
     number = next(n for n, variable in enumerate(stand_ins.variables) if variable.name == "kernel")
     inputs, outputs = stand_ins.variables[number].shape
-    part = part_of(np.full((outputs, inputs), LARGEST, np.int8), 9, [factor * (FIRST + number)] * outputs)
+    part = part_of(np.full((outputs, inputs), LARGEST, np.int8), 9, [factor * scale_of(number)] * outputs)
     stand_ins.replace(part)
     tensor = part.subgraphs[0].tensors[0]
     integers = part.buffers[tensor.buffer].data.view(np.int8).reshape(outputs, inputs)
     kernel = np.asarray(stand_ins.variables[number].value)
     assert np.allclose(integers * tensor.quantization.scale[:, None], factor * kernel.T, atol=0.01)
+
+
+def test_norms_that_hardly_scale_confuse_no_two_matrices():
+    model = randomise(build_model(PLAIN.replace(norm="pre", norm_kind="rms")), scale=0.2)
+    scales = [weight for weight in model.weights if weight.name == "scale"]
+    for place, weight in enumerate(scales):
+        weight.assign(np.full(weight.shape, 1 + place / 2**16))
+    stand_ins = StandIns(model, joint_decoder([model]))
+    for number, kernel in enumerate(stand_ins.variables):
+        inputs, outputs = kernel.shape
+        if kernel.name != "kernel" or inputs != PLAIN.d_model:  # no norm comes right before it
+            continue
+        scale = scale_of(number) * (1 + 1 / 2**16)
+        part = part_of(np.full((outputs, inputs), LARGEST, np.int8), 9, [scale] * outputs)
+        stand_ins.replace(part)
+        tensor = part.subgraphs[0].tensors[0]
+        integers = part.buffers[tensor.buffer].data.view(np.int8).reshape(outputs, inputs)
+        assert np.allclose(integers * tensor.quantization.scale[:, None], np.asarray(kernel.value).T, atol=0.01)
 
 
 def test_a_table_is_told_by_its_number():
@@ -120,9 +138,9 @@ def test_a_table_is_told_by_its_number():
 @pytest.mark.parametrize(
     ("data", "kind", "scale"),
     [
-        (np.full((64, 64), float(LARGEST * (FIRST + 1)), np.float32), 0, None),  # not rounded
-        (np.full((64, 64), LARGEST, np.int8), 9, [FIRST + 1] * 63 + [FIRST + 2]),  # of two matrices
-        (np.full((64, 64), LARGEST, np.int8), 9, [FIRST + 5000] * 64),  # of none
+        (np.full((64, 64), LARGEST * scale_of(1), np.float32), 0, None),  # not rounded
+        (np.full((64, 64), LARGEST, np.int8), 9, [scale_of(1)] * 63 + [scale_of(2)]),  # of two matrices
+        (np.full((64, 64), LARGEST, np.int8), 9, [scale_of(500)] * 64),  # of none
         (np.full((64, 64), LARGEST, np.int8), 9, [0.5 * FIRST] * 64),  # by a factor that nobody knows
         (np.full((20, 10), 2, np.int8), 9, None),  # a table of none
         (np.arange(1, 201, dtype=np.uint8).view(np.int8), 9, None),  # changed
