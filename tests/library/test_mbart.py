@@ -46,6 +46,19 @@ def test_languages_are_those_of_the_tokenizer(tmp_path, kind):
     assert config.norm == ("post" if kind == BART else "pre") and model.kind == "Hugging Face MBart"
 
 
+def test_the_decoder_begins_as_generate_does(tmp_path):
+    """generation_config.json comes before config.json, and may alone have the start."""
+    folder = mbart_folder(tmp_path / "m", ONE_TARGET)
+    start = json.loads((folder / "config.json").read_text())["decoder_start_token_id"]
+    changed(folder, "generation_config.json", decoder_start_token_id=start)
+    expected = import_folder(folder)
+    for other in (None, 2):
+        changed(folder, "config.json", decoder_start_token_id=other)
+        model = import_folder(folder)
+        assert (model.config, model.languages) == (expected.config, expected.languages)
+        np.testing.assert_array_equal(*(each.values["embedding/matrix"][BOS] for each in (model, expected)))
+
+
 def test_the_special_rows_are_those_of_fairseqs_ids_and_two_positions_are_dropped(tmp_path):
     folder = mbart_folder(tmp_path / "m", ONE_TARGET)
     model, theirs = import_folder(folder), read_safetensors(folder / "model.safetensors")
@@ -128,13 +141,22 @@ def test_a_language_that_is_new_begins_as_a_related_one(tmp_path):
         with_language(import_folder(mbart_folder(tmp_path / "one", ONE_TARGET)), "gsw_CH", "de_DE")
 
 
+def without_start(folder):
+    for name in ("config.json", "generation_config.json"):
+        changed(folder, name, decoder_start_token_id=None)
+
+
 NORM = "model.encoder.layernorm_embedding.weight"
 MISTAKES = {
     "scaled": (lambda f: changed(f, "config.json", scale_embedding="yes"), "scale_embedding: 'yes'; only"),
     "untied": (lambda f: changed(f, "config.json", tie_word_embeddings=False), "tie_word_embeddings: False; only True"),
     "positions": (lambda f: changed(f, "config.json", max_position_embeddings=9), f"({POSITIONS + 2}, 32); its option"),
     "no positions": (lambda f: changed(f, "config.json", max_position_embeddings=None), "max_positions is None"),
-    "no start": (lambda f: changed(f, "config.json", decoder_start_token_id=None), "decoder_start_token_id: None"),
+    "no start": (without_start, "config.json has decoder_start_token_id: None"),
+    "start of generate": (
+        lambda f: changed(f, "generation_config.json", decoder_start_token_id="x"),
+        "generation_config.json has decoder_start_token_id: 'x'; it must be an id",
+    ),
     "forced": (lambda f: changed(f, "config.json", forced_bos_token_id=7), "forced_bos_token_id: 7; only the id of a"),
     "class": (
         lambda f: changed(f, "tokenizer_config.json", tokenizer_class="BarthezTokenizer"),

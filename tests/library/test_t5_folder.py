@@ -235,6 +235,10 @@ MISTAKES = {
     "distance": (config(relative_attention_max_distance=10**12), "model.relative_distance is 1000000000000"),
     "epsilon": (config(layer_norm_epsilon="small"), "model.norm_epsilon is 'small'"),
     "eos": (config(eos_token_id=3), "has eos_token_id: 3, but the end in spiece.model has the id 1"),
+    "forced": (
+        lambda f: changed(f, "generation_config.json", forced_bos_token_id=5),
+        "generation_config.json has forced_bos_token_id: 5; only null",
+    ),
     "ends": (config(eos_token_id=[1, 2]), "eos_token_id: [1, 2]; it must be an id"),
     "pad": (config(pad_token_id=9999), "there is none with the id 9999"),
     "rows": (config(vocab_size=9), "its options ask for (9, 32)"),

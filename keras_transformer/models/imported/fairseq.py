@@ -19,7 +19,9 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.models.imported.arrays import StoredArrays, read_json
 from keras_transformer.models.imported.errors import ImportedModelError, refusing_damage
 from keras_transformer.models.imported.huggingface import (
+    GENERATION,
     check_settings,
+    of_generation,
     read_settings,
     read_weights,
     refuse,
@@ -264,7 +266,7 @@ def language_codes(pieces: Iterable[str], folder: pathlib.Path) -> dict[str, str
 
 def forced_bos(folder: pathlib.Path, settings: Mapping[str, Any]) -> tuple[Any, pathlib.Path]:
     """Return the id of the token with which `generate` begins every output, None without one, and the file of it."""
-    path, key = folder / "generation_config.json", "forced_bos_token_id"
-    if path.exists() and (number := read_settings(path).get(key)) is not None:
-        return number, path
+    key = "forced_bos_token_id"
+    if (number := of_generation(folder, key)) is not None:
+        return number, folder / GENERATION
     return settings.get(key), folder / "config.json"

@@ -44,6 +44,7 @@ IDS = {"eos": "eos_token_id", "pad": "pad_token_id", "start": "decoder_start_tok
 SAME_ON_BOTH_SIDES = {"encoder_attention_heads": "decoder_attention_heads", "encoder_ffn_dim": "decoder_ffn_dim"}
 POSITION_TABLES = tuple(f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder"))
 ROUNDING = 0.01  # how far a table of sinusoids may be off that was kept in bfloat16
+GENERATION = "generation_config.json"
 WEIGHTS = {"model.safetensors": read_safetensors, "pytorch_model.bin": read_torch}
 NOTES = {
     HUGGINGFACE: "as Hugging Face computes it; Helsinki's weights were trained with Marian's sinusoids and epsilon: "
@@ -185,12 +186,24 @@ def vocabularies_in(folder: pathlib.Path, settings: Mapping[str, Any]) -> tuple[
 
 
 def special_ids(settings: Mapping[str, Any], path: pathlib.Path) -> dict[str, int]:
-    """Return the ids of special pieces by their names in Vocabulary. Raises ImportedModelError if one is missing."""
-    ids: dict[str, Any] = {name: settings.get(key) for name, key in IDS.items()}
-    for name, number in ids.items():
+    """Return the ids of special pieces by their names in Vocabulary.
+
+    settings: of config.json, which is at `path`. The start of generation_config.json beside it comes before its own,
+    as `generate` has it. Raises ImportedModelError if an id is missing.
+    """
+    ids: dict[str, tuple[Any, pathlib.Path]] = {name: (settings.get(key), path) for name, key in IDS.items()}
+    if (start := of_generation(path.parent, IDS["start"])) is not None:
+        ids["start"] = start, path.parent / GENERATION
+    for name, (number, file) in ids.items():
         if type(number) is not int:
-            raise ImportedModelError(f"{path} has {IDS[name]}: {number!r}; it must be an id.")
-    return ids
+            raise ImportedModelError(f"{file} has {IDS[name]}: {number!r}; it must be an id.")
+    return {name: number for name, (number, _) in ids.items()}
+
+
+def of_generation(folder: pathlib.Path, key: str) -> Any:
+    """Return what a key of generation_config.json is, None without one."""
+    path = folder / GENERATION
+    return read_settings(path).get(key) if path.exists() else None
 
 
 def tokens_of(arrays: Arrays, source: Vocabulary, target: Vocabulary, settings: Mapping[str, Any]) -> Tokens:
@@ -300,7 +313,7 @@ def search_of(folder: pathlib.Path, settings: Mapping[str, Any]) -> dict[str, An
     Raises ImportedModelError, with the file and the key, for a value that no search can have.
     """
     search: dict[str, Any] = {"length_normalization": "tokens", "length_penalty": 1.0}
-    path = folder / "generation_config.json"
+    path = folder / GENERATION
     of_path = read_settings(path) if path.exists() else {}
     for file, values in ((folder / "config.json", settings), (path, of_path)):
         for key in SEARCH.keys() & values.keys():

@@ -19,7 +19,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.models.imported.arrays import StoredArrays
 from keras_transformer.models.imported.errors import ImportedModelError
-from keras_transformer.models.imported.fairseq import all_pieces, pieces_with_ids, tokenizer_settings
+from keras_transformer.models.imported.fairseq import all_pieces, forced_bos, pieces_with_ids, tokenizer_settings
 from keras_transformer.models.imported.huggingface import (
     IDS,
     check_settings,
@@ -86,6 +86,9 @@ def import_t5(folder: pathlib.Path) -> ImportedModel:
     settings = DEFAULTS | read_settings(path)
     check_settings({"activation_function": "relu", **settings}, path, NEEDED)
     check_class(settings, path)
+    forced, file = forced_bos(folder, settings)
+    if forced is not None:
+        refuse("forced_bos_token_id", forced, file, "null, since T5 chooses the first token of an output,")
     of_tokenizer = tokenizer_settings(folder, TOKENIZERS, settings.get("tokenizer_class", "T5Tokenizer"))
     arrays = read_weights(folder)
     embedding = take_tied(arrays, EMBEDDINGS, (settings.get("vocab_size"), settings.get("d_model")))
