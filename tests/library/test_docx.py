@@ -262,6 +262,21 @@ def test_four_times_the_document_takes_not_much_more_than_four_times_as_long(nam
     assert growth_of(lambda content: through(content), lambda n: docx(SLOW[name](n)), 6_000, 400_000) < MOST_GROWTH
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n    ", "&#10;"])
+def test_the_end_of_a_line_of_xml_is_a_space_and_no_line_break(end):
+    seen = []
+    new = body_of(through(docx(p(r(f"A dog{end}runs."), "<w:r><w:cr/></w:r>", r("Two."))), seen=seen))
+    assert seen == ["A dog runs.", "Two."] and new.count("<w:br/>") == 1 and "A DOG RUNS." in new
+
+
+def test_a_field_without_an_end_is_named_since_all_behind_it_stays(caplog):
+    begin, seen = '<w:r><w:fldChar w:fldCharType="begin"/></w:r>', []
+    through(docx(p(r("a")) + p(begin, r("b")) + p(r("c")), header1=p(r("d"))), seen=seen)
+    assert seen == ["a", "d"] and caplog.messages == [
+        "a.docx, word/document.xml: a field that begins has no end, so that the text behind it stays as it is"
+    ]
+
+
 def test_depth_costs_no_recursion():
     deep = "<w:hyperlink>" * 3000 + r("a") + "</w:hyperlink>" * 3000
     seen = []

@@ -4,6 +4,7 @@ What is written for a part of the file is not yet the file: it is the archive as
 `packed` puts into its place. So a document may be translated in pieces, and is whole or not there.
 """
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.ground.errors import InputError
@@ -11,6 +12,8 @@ from keras_transformer.text.formats.docx_archive import Archive
 from keras_transformer.text.formats.docx_runs import DocumentXml
 from keras_transformer.text.formats.parts import Field, Part
 from keras_transformer.text.formats.xml_events import XmlText
+
+log = logging.getLogger("keras_transformer")
 
 MAIN = "application/vnd.openxmlformats-officedocument.wordprocessingml."
 MACROS = "application/vnd.ms-word."
@@ -35,6 +38,8 @@ def docx_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Ite
     documents = documents_of(archive)
     yield f"{len(content)}\n{content.decode('utf-8', 'surrogateescape')}"
     for member, document in documents.items():
+        if document.fields:
+            log.warning("%s: a field that begins has no end, so that the text behind it stays as it is", document.name)
         for number, stretch in enumerate(document.stretches, start=1):
             passage = stretch.passage()
             passage.where = f"{name}, {member}, text {number:,}"

@@ -29,6 +29,7 @@ SPLITTING = frozenset(["tab", "ptab", "br"])
 OF_FIELD = frozenset(["begin", "instruction", "separate", "end"])
 PREFIX = re.compile(r"<(?:([^\s:/>]+):)?")
 ALIKE = re.compile(r"<(?:\w+:)?(?:lang|noProof)\b[^>]*/>|\s+")  # in properties of runs: not seen
+LINE_END = re.compile(r"[\r\n]\s*")
 LINK = re.compile(r"\s*HYPERLINK\b")
 AS_IT_IS = re.compile(r"<!\[CDATA\[(?P<text>.*?)\]\]>|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 SIGN = re.compile(r"<(?P<ends>/)?(?P<kind>[gxn])(?P<number>\d*)/?>")
@@ -317,8 +318,9 @@ class DocumentXml:
 
 
 def text_of(inside: str) -> str:
-    """Return the text of an element, in which CDATA stands for itself, and comments and instructions for nothing."""
-    return XML.text(AS_IT_IS.sub(lambda part: html.escape(part["text"] or "", quote=False), inside))
+    """Return the text of an element: CDATA stands for itself, a comment for nothing, the end of a line for a space."""
+    text = XML.text(AS_IT_IS.sub(lambda part: html.escape(part["text"] or "", quote=False), inside))
+    return LINE_END.sub(" ", text)
 
 
 def written(text: str) -> str:
