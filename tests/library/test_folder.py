@@ -211,8 +211,8 @@ def test_each_family_has_a_reader():
 
 
 HUGGINGFACE_DAMAGES = {
-    "bert": (settings(model_type="bert"), "model_type: 'bert'; only marian, m2m_100 can be imported"),
-    "no text": (settings(model_type=["marian"]), r"model_type: \['marian'\]; only marian, m2m_100 can be imported"),
+    "bert": (settings(model_type="bert"), "model_type: 'bert'; only marian, m2m_100, mbart"),
+    "no text": (settings(model_type=["marian"]), r"model_type: \['marian'\]; only marian, m2m_100, mbart"),
     "scale": (settings(scale_embedding=False), "scale_embedding: False; only True"),
     "before": (settings(normalize_before=True), "normalize_before: True; only False"),
     "heads": (
