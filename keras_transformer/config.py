@@ -141,6 +141,8 @@ class TransformerConfig(BaseModelConfig):
             self._check(name, getattr(self, name) in allowed, f"one of {', '.join(allowed)}")
         if self.positions == "sinusoidal":
             self._check("d_model", self.d_model % 2 == 0, "even: sinusoids come in pairs of sine and cosine")
+        if (limit := self.position_limit) is not None:
+            self._check("shift_positions", self.shift_positions < limit, f"less than max_positions ({limit})")
         for name, (key, value) in MEANT_FOR.items():
             is_meant = getattr(self, key) == value or getattr(self, name) == getattr(type(self), name)
             self._check(name, is_meant, f"left out, unless model.{key} is {json.dumps(value)}")

@@ -89,3 +89,10 @@ def test_positions_that_tell_distances_alone_refuse_it(positions):
 def test_a_shift_is_a_whole_number(value):
     with pytest.raises(ConfigError, match="model.shift_positions"):
         SMALL.replace(shift_positions=value)
+
+
+def test_a_shift_beyond_every_learned_position_is_refused():
+    learned = SMALL.replace(positions="learned", max_positions=8)
+    assert learned.replace(shift_positions=7).shift_positions == 7
+    with pytest.raises(ConfigError, match=r"model\.shift_positions is 8; it must be less than max_positions \(8\)"):
+        learned.replace(shift_positions=8)
