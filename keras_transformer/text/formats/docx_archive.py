@@ -17,7 +17,7 @@ MOST_TEXT = 64 << 20  # bytes of all members that are read
 MOST_BYTES = 1 << 30  # of all members, unpacked
 MOST_MEMBERS = 10_000
 FEWEST_TAGS, TAGS_PER_BYTE = 100_000, 4  # that all members that are read may have: of the archive, packed
-MOST_TAGS = 2_000_000  # in any archive: each is half a KiB in memory
+MOST_TAGS = 2_000_000  # in any archive: an empty element takes a KiB of memory or more
 AS_TAGS = b"<", b"&", b"\n", b"\r"  # what is counted: a parser tells of each reference and line break too
 COMPRESSIONS = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED  # those of Office
 

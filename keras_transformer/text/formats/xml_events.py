@@ -8,7 +8,7 @@ import codecs
 import html
 import re
 import xml.parsers.expat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from keras_transformer.ground.errors import InputError
@@ -17,6 +17,7 @@ from keras_transformer.text.formats.encodings import declared_text
 from keras_transformer.text.formats.parts import Notation, unescaped
 
 XML = Notation(re.compile(r"&[^&;]*;"), unescaped, lambda text: html.escape(text, quote=False))
+NO_ATTRIBUTES: Mapping[str, str] = {}  # one for all events: a file can have millions
 WHITE_SPACE = re.compile(r"(?<![ \t])[ \t]*+\r?\n[ \t\r\n]*")
 
 
@@ -25,7 +26,7 @@ class Event(NamedTuple):
 
     kind: str
     name: str  # without the prefix of its namespace
-    attributes: dict[str, str]
+    attributes: Mapping[str, str]
     start: int  # in bytes
 
 
@@ -117,10 +118,10 @@ def events_of(content: bytes, name: str, takes_declarations: bool = True) -> lis
     parser = xml.parsers.expat.ParserCreate("utf-8")
 
     if content.startswith(codecs.BOM_UTF8):
-        events.append(Event("other", "", {}, 0))
+        events.append(Event("other", "", NO_ATTRIBUTES, 0))
 
-    def note(kind: str, element: str = "", attributes: dict[str, str] | None = None) -> None:
-        events.append(Event(kind, element.rpartition(":")[2], attributes or {}, parser.CurrentByteIndex))
+    def note(kind: str, element: str = "", attributes: Mapping[str, str] | None = None) -> None:
+        events.append(Event(kind, element.rpartition(":")[2], attributes or NO_ATTRIBUTES, parser.CurrentByteIndex))
 
     def check_entity(entity: str, is_parameter: int, value: str | None, *_: object) -> None:
         if value is None or is_parameter or re.search(r"[&%]\w", value):
