@@ -75,7 +75,9 @@ class GraphLanguages(tf.Module):
             return with_end(pieces)
         tags = tf.constant(padded_rows(self._reader.tags), tf.int32)[tf.newaxis]  # (1, T, F)
         is_own = tf.reduce_all(tags == marks.first[:, tf.newaxis], axis=2)  # (B, T)
-        is_other = tf.reduce_any(begin_with(pieces, tags) & ~is_own, axis=1) & (marks.first[:, 0] != PAD)
+        begins = begin_with(pieces, tags)
+        is_found = begins & (tf.cumsum(tf.cast(begins, tf.int32), axis=1, exclusive=True) == 0)  # the first that does
+        is_other = tf.reduce_any(is_found & ~is_own, axis=1) & (marks.first[:, 0] != PAD)
         check = tf.debugging.Assert(~tf.reduce_any(is_other), [CONTRADICTION])
         with tf.control_dependencies([check]):
             return with_marks(pieces, tf.identity(marks.first), marks.last)

@@ -45,9 +45,12 @@ class Marks(NamedTuple):
         return [*self.first, *ids[: longest - 1 - len(self.first) - len(self.last)], EOS, *self.last]
 
     def other_tag(self, ids: Sequence[int], tags: Collection[Tag]) -> Tag:
-        """Return with which tag of another language a text begins, if it has a first mark of its own; () if none."""
-        found = (tag for tag in tags if tag != self.first and begins_with(ids, tag))
-        return next(found, ()) if self.first else ()
+        """Return with which tag of another language a text begins, if it has a first mark of its own; () if none.
+
+        tags: of which the first one that a text begins with is its own: see `MarkReader`.
+        """
+        found = next((tag for tag in tags if begins_with(ids, tag)), ())
+        return found if self.first and found != self.first else ()
 
     def before(self, ids: Sequence[int]) -> list[int]:
         """Return the tokens of an output with its opening and EOS."""
@@ -223,7 +226,7 @@ def named(codes: Sequence[str]) -> str:
 class MarkReader:
     """Turns the languages of a sentence into Marks. Raises ConfigError if the tokenizer lacks a piece of a language.
 
-    tags: the tokens of each language, in order.
+    tags: the tokens of each language, longer ones first: those of one can be the beginning of those of another.
     """
 
     def __init__(self, languages: Languages, tokenizer: "Tokenizer"):
@@ -235,7 +238,8 @@ class MarkReader:
             side: {code: tuple(ids[piece] for piece in text.split()) for code, text in getattr(languages, side).items()}
             for side in SIDES
         }
-        self.tags = sorted({tag for side in self._ids.values() for tag in side.values() if tag})
+        tags = {tag for side in self._ids.values() for tag in side.values() if tag}
+        self.tags = sorted(tags, key=lambda tag: (-len(tag), tag))
         first, last = (self._ids.get(side, {}).values() for side in (languages.source_first, languages.source_last))
         self.most_in_source = sum(max(map(len, tags), default=0) for tags in (first, last))
 

@@ -112,3 +112,12 @@ def test_a_tag_in_the_line_that_contradicts_the_language_is_refused_in_the_graph
     assert re.fullmatch("A line begins with the tag of another language than is asked for: .*language[.]", sentence)
     if name == "tags":  # asked for none
         assert sources(f"{other} the dog", codes=("", "")) == [[*tokenizer.encode(f"{other} the dog"), 3]]
+
+
+def test_a_tag_can_begin_with_that_of_another_language_in_the_graph_too(model):
+    languages = Languages(target={"zh": "__en__", "zh_Hant": "__en__ __de__"}, source_first="target")
+    tokenizer, graph = model[1], GraphLanguages(languages, model[1])
+    line, codes = tf.ragged.constant([tokenizer.encode("__en____de__the dog")], tf.int32), tf.constant(["zh_Hant"])
+    assert graph.of_source(line, graph.marks(tf.constant([""]), codes)).to_list() == [[*line.to_list()[0], 3]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="the tag of another language"):
+        graph.of_source(line, graph.marks(tf.constant([""]), tf.constant(["zh"])))

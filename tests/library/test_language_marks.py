@@ -197,5 +197,15 @@ def test_a_text_that_begins_with_all_pieces_of_another_language_has_another_tag(
     assert Marks().other_tag([9, 20], reader.tags) == ()
 
 
+def test_a_tag_can_begin_with_that_of_another_language():
+    languages = Languages(target={"zh": "eng_Latn", "zh_Hant": "eng_Latn >>deu<<"}, source_first="target")
+    reader = MarkReader(languages, Pieces())
+    for code in languages.target:
+        marks = reader.marks("", code)
+        source = marks.around([20])
+        assert reader.marks_on(source, [30, EOS]) == marks and marks.other_tag(source, reader.tags) == ()
+    assert reader.marks("", "zh").other_tag(source, reader.tags) == marks.first
+
+
 def test_a_model_of_one_pair_is_told_nothing():
     assert MarkReader(ONE_PAIR, Pieces()).of_pairs([("en", "de")]) == [] and ONE_PAIR.of_lines([("x", "y")]) == {}
