@@ -36,7 +36,7 @@ def set_apart(text: str, spans: Sequence[Span]) -> str:
 
 def joined_ones(readings: Readings, wanted: dict[str, int], kinds: dict[str, str]) -> Iterator[tuple[str, Place]]:
     """Yield the kind and place of spans that are read as one with something, as many as are not read otherwise."""
-    lacking, taken = dict(wanted), [(0, 0)]
+    lacking, taken, reached = dict(wanted), [(0, 0)], 0
     for value, place in copies_of(wanted, readings.text):
         if lacking[value] > 0 and place[0] >= taken[-1][1] and readings.has(kinds[value], place):
             lacking[value] -= 1
@@ -47,8 +47,9 @@ def joined_ones(readings: Readings, wanted: dict[str, int], kinds: dict[str, str
         is_taken = before[1] > place[0] or any(
             kind == TAGS or readings.text[slice(*other)] in wanted for kind, other in others
         )
-        if lacking[value] > 0 and not is_taken:
+        if lacking[value] > 0 and place[0] >= reached and not is_taken:  # -5 is not 5 too
             lacking[value] -= 1
+            reached = place[1]
             yield kinds[value], place
 
 
