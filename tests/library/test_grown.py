@@ -5,12 +5,17 @@ import pytest
 
 import train.__main__
 from export import __main__ as export
+from export.client.client import ServingClient
+from export.server.options import ServerOptions
+from export.server.process import local_server
+from export.versions import LITERT
 from keras_transformer.commands.import_model import app
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.models.imported.folder import import_folder
 from keras_transformer.models.imported.grown import with_language
 from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.translation.exported import ExportedTranslator
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.m2m import KINDS, M2M, NLLB, m2m_folder
@@ -91,9 +96,15 @@ def test_a_new_language_is_learned_and_goes_out(kind, tmp_path):
     expected = [target.replace("ü", "u") for _, target in PAIRS]
     assert [each.text for each in translator.translate(texts, **languages)] == expected
     names = "--source-language", "en", "--target-language", code
-    result = invoke(export.app, tuned, "--to", tmp_path / "lite", "--format", "litert", *names)
+    result = invoke(export.app, tuned, "--to", tmp_path / "model", "--litert", "--no-check", *names)
     assert result.exit_code == 0, result.output
-    assert [each.text for each in LiteTranslator(tmp_path / "lite").translate(texts, **languages)] == expected
+    version = tmp_path / "model" / "1"
+    with local_server(version.parent, ServerOptions(port=0, grpc_port=0)) as server:
+        for engine in (ExportedTranslator(version), LiteTranslator(version / LITERT), ServingClient(server.url)):
+            assert [each.text for each in engine.translate(texts, **languages)] == expected
+            others = {"source_language": "en", "target_language": like}
+            in_others = [each.text for each in translator.translate(texts, **others)]
+            assert [each.text for each in engine.translate(texts, **others)] == in_others != expected
     result = invoke(export.app, tuned, "--to", tmp_path / "out", "--format", "huggingface")
     if kind == M2M:
         assert_one_sentence(result, "has a list of languages of its own, without gsw: export this model with")

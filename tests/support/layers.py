@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import keras_transformer.layers as layers
-from keras_transformer.layers import masking
+from keras_transformer.layers import masking, shift
 from keras_transformer.layers.cells import GRUCell, LSTMCell
 from keras_transformer.layers.recurrent import FinalStates, Recurrent
 from keras_transformer.recurrent.attention import AdditiveAttention, DotAttention, GeneralAttention
@@ -111,6 +111,7 @@ EXAMPLES = {
     "segment mask": (masking.SegmentMask, {}, (SEGMENTS, SEGMENTS)),
     "causal segment mask": (masking.CausalSegmentMask, {}, (SEGMENTS,)),
     "positions in segment": (masking.PositionsInSegment, {}, (SEGMENTS,)),
+    "shifted positions": (shift.ShiftedPositions, dict(most=9, seed=3), (SEGMENTS, SEGMENTS)),
     "GRU cell": (GRUCell, dict(units=3), (STATES[0], normal(4, 3))),
     "LSTM cell": (LSTMCell, dict(units=3), (STATES[0], normal(4, 3), normal(4, 3))),
     "recurrent": (Recurrent, dict(units=3, cell="lstm", direction="both"), (STATES, SEGMENTS)),
