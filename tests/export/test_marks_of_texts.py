@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from export.server.paragraphs import FORMAT, PARAGRAPHS, run_paragraphs
+from export.server.paragraphs import FORMAT, LANGUAGE, OUTPUT_LANGUAGE, PARAGRAPHS, run_paragraphs
 from export.server.protection import GLOSSARY, INPUTS, PROTECT, UNPLACED, Traits, run_protected
 from export.server.version import Version
 from keras_transformer.search.options import SearchOptions
@@ -33,7 +33,8 @@ CASES = [(format, text) for format, texts in TEXTS.items() for text in texts]
 
 
 def inputs_of(text, format, **asked):
-    given = {"text": text, "language": "en", FORMAT: format, **{each.name: "" for each in INPUTS}, **asked}
+    given = {"text": text, LANGUAGE: "en", FORMAT: format, OUTPUT_LANGUAGE: ""}
+    given |= {**{each.name: "" for each in INPUTS}, **asked}
     return {name: np.array([value.encode()], object) for name, value in given.items()} | {PARAGRAPHS: np.array([True])}
 
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from export.graph.version_folder import prediction_log
 from export.server.errors import Code, RequestError
-from export.server.paragraphs import FORMAT, LANGUAGE, PARAGRAPHS, SPANS
+from export.server.paragraphs import FORMAT, LANGUAGE, OUTPUT_LANGUAGE, PARAGRAPHS, SPANS
 from export.server.protection import Traits
 from export.server.signature import Signature, Tensor
 from export.server.version import Version, collect_graphs, example_of
@@ -120,7 +120,7 @@ def test_only_whole_texts_are_taken_apart_and_the_graph_knows_nothing_of_them(pa
     version._run_lines = run_lines
     lines = ["One dog. Two cats."] * len(paragraphs)
     inputs = texts(*lines) | {PARAGRAPHS: np.array(paragraphs), LANGUAGE: np.array([b"en"], object)}
-    inputs |= {FORMAT: np.array([b"text"], object)}
+    inputs |= {FORMAT: np.array([b"text"], object), OUTPUT_LANGUAGE: np.array([b""], object)}
     found = version.run(None, ("translations", "truncated", SPANS), inputs)
     taken_apart, whole = [b"One dog.", b"Two cats."], [lines[0].encode()]
     assert asked == [whole] * (False in paragraphs) + [taken_apart] * (True in paragraphs)

@@ -51,6 +51,7 @@ VALUES = {
     "logits_bias": (False, True),
     "dropout": (0.0, 0.2),
     "label_smoothing": (0.0, 0.3),
+    "shift_positions": (0, 9),
 }
 OFTEN = {"relu", "gelu", "swish", "geglu_tanh"}  # activations that `make check` tries; the others take as long each
 
@@ -73,7 +74,7 @@ every_value = pytest.mark.parametrize(
 # What changes the operations of a graph, and not only their widths; of all other fields, one value each at once.
 NUMBERS = RUN_MODEL.replace(
     **{"encoder_layers": 2, "decoder_layers": 2, "d_model": 24, "d_ff": 20, "num_heads": 2, "key_dim": 4},
-    **{"value_dim": 12, "norm_epsilon": 0.1, "dropout": 0.2, "label_smoothing": 0.3},
+    **{"value_dim": 12, "norm_epsilon": 0.1, "dropout": 0.2, "label_smoothing": 0.3, "shift_positions": 9},
 )
 
 
