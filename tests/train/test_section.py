@@ -32,8 +32,8 @@ RANGES = {  # values at the ends, values beyond: keys, each "Section.key"; a key
     (
         (0,),
         (-1,),
-    ): "TrainingConfig: cooldown_steps picture_sentences histograms_every; FilesData: context; NumbersData: seed; "
-    "TreebankData: seed",
+    ): "TrainingConfig: cooldown_steps shift_positions picture_sentences histograms_every; FilesData: context; "
+    "NumbersData: seed; TreebankData: seed",
     ((0.0, 1.0), (-0.01, 1.01)): "AugmentationConfig: uppercase title_case punctuation typing joined; DataSection: "
     "placeholders",
     ((0.0, 0.99), (-0.01, 1.0)): "TrainingConfig: dropout label_smoothing bpe_dropout",

@@ -5,7 +5,6 @@ from typing import Annotated, Any, get_type_hints
 import pydantic
 
 from keras_transformer.config import preset
-from keras_transformer.ground.errors import ConfigError
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.recurrent.config import RecurrentConfig
 from keras_transformer.runs.kinds import CONFIGS
@@ -60,16 +59,12 @@ class ModelConfig(ModelFields):
     def resolve(self, vocab_size: int, training: object = None) -> BaseModelConfig:
         """Combine this section with the tokenizer's vocabulary, and with the fields of `training` in OF_TRAINING.
 
-        training: the section, or another model with these fields; None is a section that leaves them to the preset.
-        Raises ConfigError if this kind of model has no such field.
+        training: the section, or another model with these fields; None is a section that leaves them to the preset. A
+        field that this kind of model does not have is left out.
         """
         of_training = {name: getattr(training, name, None) for name in OF_TRAINING}
         changes = self.model_dump(include=set(OF_A_KIND)) | of_training
         values = {name: value for name, value in changes.items() if value is not None}
         defaults = preset(self.preset or "base") if self.kind == "transformer" else RecurrentConfig()
-        if missing := sorted(set(values) - set(defaults.fields())):
-            raise ConfigError(
-                f"training.{missing[0]} is {values[missing[0]]}, but model.kind is {self.kind!r}, which has none: "
-                "leave it out."
-            )
-        return defaults.replace(vocab_size=vocab_size, **values)
+        own = {name: value for name, value in values.items() if name in defaults.fields()}
+        return defaults.replace(vocab_size=vocab_size, **own)

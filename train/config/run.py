@@ -200,6 +200,11 @@ def _check_model(config: RunConfig) -> None:
     training = config.training
     model = config.transformer_config(config.tokenizer.vocab_size)
     check_coverage(model, config.translation.coverage_penalty, "translation.coverage_penalty")
+    for name in OF_TRAINING:
+        if (value := getattr(training, name)) and name not in model.fields():
+            raise ConfigError(
+                f"training.{name} is {value}, but model.kind is {model.kind!r}, which has none: leave it out."
+            )
     shift = training.shift_positions or 0
     for key in ("row_length", "source_row_length"):
         length = getattr(training, key) or 0
