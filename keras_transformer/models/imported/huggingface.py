@@ -142,31 +142,46 @@ def refuse(name: str, value: Any, path: pathlib.Path, expected: str) -> None:
     raise ImportedModelError(f"{path} has {name}: {value!r}; only {expected} can be imported.")
 
 
+SIZES = {  # fields of TransformerConfig by keys of config.json
+    "encoder_layers": "encoder_layers",
+    "decoder_layers": "decoder_layers",
+    "d_model": "d_model",
+    "d_ff": "encoder_ffn_dim",
+    "num_heads": "encoder_attention_heads",
+}
+
+
 def config_of(settings: Mapping[str, Any], tokens: Tokens, path: pathlib.Path, **function: Any) -> TransformerConfig:
     """Return the configuration that config.json describes. Raises ImportedModelError if a key is missing.
 
     function: the fields of TransformerConfig that all models of a kind have alike.
     """
+    return described(
+        settings,
+        path,
+        SIZES,
+        vocab_size=len(tokens.pieces()),
+        activation=ACTIVATIONS[settings["activation_function"]],
+        **function,
+        attention_bias=True,
+        shared_embeddings=tokens.is_shared,
+        logits_bias=True,
+    )
+
+
+def described(
+    settings: Mapping[str, Any], path: pathlib.Path, sizes: Mapping[str, str], **fields: Any
+) -> TransformerConfig:
+    """Return a configuration of these fields and of sizes in config.json: its keys, by field of TransformerConfig.
+
+    Raises ImportedModelError if a key is missing, or a value makes no sense.
+    """
     try:
-        sizes = {
-            "encoder_layers": settings["encoder_layers"],
-            "decoder_layers": settings["decoder_layers"],
-            "d_model": settings["d_model"],
-            "d_ff": settings["encoder_ffn_dim"],
-            "num_heads": settings["encoder_attention_heads"],
-        }
+        values = {field: settings[key] for field, key in sizes.items()}
     except KeyError as error:
         raise ImportedModelError(f"{path} has no {error}, which every model of its kind has.") from None
     try:
-        return TransformerConfig(
-            vocab_size=len(tokens.pieces()),
-            **sizes,
-            activation=ACTIVATIONS[settings["activation_function"]],
-            **function,
-            attention_bias=True,
-            shared_embeddings=tokens.is_shared,
-            logits_bias=True,
-        )
+        return TransformerConfig(**values, **fields)
     except ConfigError as error:
         raise ImportedModelError(f"{path} does not describe a model: {error}") from None
 

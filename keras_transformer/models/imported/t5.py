@@ -16,13 +16,13 @@ import numpy as np
 import sentencepiece
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.ground.errors import ConfigError
 from keras_transformer.models.imported.arrays import StoredArrays
 from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.fairseq import all_pieces, forced_bos, pieces_with_ids, tokenizer_settings
 from keras_transformer.models.imported.huggingface import (
     IDS,
     check_settings,
+    described,
     read_settings,
     read_weights,
     refuse,
@@ -239,37 +239,30 @@ def logits_of(arrays: Arrays, embedding: np.ndarray, settings: Mapping[str, Any]
     return None if is_scaled(settings) else logits
 
 
+SIZES = {"encoder_layers": "num_layers", "d_model": "d_model", "d_ff": "d_ff", "num_heads": "num_heads"}
+
+
 def config_of_t5(settings: Mapping[str, Any], tokens: Tokens, path: pathlib.Path) -> TransformerConfig:
     """Return the configuration that config.json describes. Raises ImportedModelError if a key is missing."""
     vocabulary = tokens.source
     starts = {vocabulary.eos: "eos", vocabulary.unk: "unk", vocabulary.pad: "pad"}
-    try:
-        sizes = {
-            "encoder_layers": settings["num_layers"],
-            "decoder_layers": settings.get("num_decoder_layers", settings["num_layers"]),
-            "d_model": settings["d_model"],
-            "d_ff": settings["d_ff"],
-            "num_heads": settings["num_heads"],
-        }
-    except KeyError as error:
-        raise ImportedModelError(f"{path} has no {error}, which every model of its kind has.") from None
-    try:
-        return TransformerConfig(
-            vocab_size=len(tokens.pieces()),
-            **sizes,
-            key_dim=settings["d_kv"],
-            value_dim=settings["d_kv"],
-            activation=ACTIVATIONS[projection_of(settings)],
-            **FUNCTION,
-            norm_epsilon=settings["layer_norm_epsilon"],
-            relative_buckets=settings["relative_attention_num_buckets"],
-            relative_distance=settings["relative_attention_max_distance"],
-            decoder_start=starts.get(vocabulary.start, "bos"),
-            tied_logits=tokens.logits is tokens.embed_target,
-            logits_bias=True,
-        )
-    except ConfigError as error:
-        raise ImportedModelError(f"{path} does not describe a model: {error}") from None
+    decoder = "num_decoder_layers" if "num_decoder_layers" in settings else "num_layers"
+    return described(
+        settings,
+        path,
+        SIZES | {"decoder_layers": decoder},
+        vocab_size=len(tokens.pieces()),
+        key_dim=settings["d_kv"],
+        value_dim=settings["d_kv"],
+        activation=ACTIVATIONS[projection_of(settings)],
+        **FUNCTION,
+        norm_epsilon=settings["layer_norm_epsilon"],
+        relative_buckets=settings["relative_attention_num_buckets"],
+        relative_distance=settings["relative_attention_max_distance"],
+        decoder_start=starts.get(vocabulary.start, "bos"),
+        tied_logits=tokens.logits is tokens.embed_target,
+        logits_bias=True,
+    )
 
 
 def languages_of(
