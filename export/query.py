@@ -16,6 +16,7 @@ import typer
 from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.commands.files import FileArguments, takes_file_options
 from keras_transformer.commands.options import (
+    Samples,
     TextArguments,
     WithConfidence,
     WithScores,
@@ -23,7 +24,7 @@ from keras_transformer.commands.options import (
     takes_text_options,
 )
 from keras_transformer.commands.output_files import check_not_read
-from keras_transformer.commands.translate_input import AskedText, Written, translate_input
+from keras_transformer.commands.translate_input import AskedText, Written, deciding, translate_input
 from keras_transformer.ground.imports import quiet_imports
 
 app = command_app()
@@ -43,6 +44,7 @@ def query(
     text: TextArguments,
     scores: WithScores = False,
     confidence: WithConfidence = False,
+    mbr: Samples = 0,
     rows_per_request: Annotated[int, typer.Option(help="Lines per request, at most.")] = 32,
     requests_at_once: Annotated[int, typer.Option(help="Requests in flight, at most.")] = 4,
     deadline: Annotated[float, typer.Option(help="Seconds for a request, with all its attempts.")] = 60.0,
@@ -73,15 +75,17 @@ def query(
             from .client.access import Access
             from .client.client import ServingClient
 
-            if search or text.names:  # the client then reads what the model takes
+            if search or text.names or mbr:  # the client then reads what the model takes
                 import tensorflow_serving.apis.get_model_metadata_pb2  # noqa: F401
 
             access = Access(ca, certificate, key, api_key_file)
             client = ServingClient(url, deadline, rows_per_request, requests_at_once, access=access)
         advice = "export the run again with a larger --extra-length"
         with end_on_closed_output():
-            engine = client.with_options(search)
-            translate_input(engine, asked, files, written, rows_per_request, lambda: {"url": url, **search}, advice)
+            engine = deciding(client.with_options(search), mbr, confidence)
+            translate_input(
+                engine, asked, files, written, rows_per_request, lambda: {"url": url, **search, "mbr": mbr}, advice
+            )
 
 
 main = program(app, ends=end_on_interrupt)

@@ -17,6 +17,7 @@ from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.commands.files import FileArguments, takes_file_options
 from keras_transformer.commands.options import (
     BatchSize,
+    Samples,
     TextArguments,
     WithConfidence,
     WithScores,
@@ -24,7 +25,7 @@ from keras_transformer.commands.options import (
     takes_text_options,
 )
 from keras_transformer.commands.output_files import check_not_read
-from keras_transformer.commands.translate_input import AskedText, Written, translate_input
+from keras_transformer.commands.translate_input import AskedText, Written, deciding, translate_input
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import resolved, sha256_of_folder
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
@@ -57,6 +58,7 @@ def translate(
     text: TextArguments,
     scores: WithScores = False,
     confidence: WithConfidence = False,
+    mbr: Samples = 0,
     batch_size: BatchSize = BATCH_SIZE,
 ):
     """Translate lines, paragraphs or a file with an export alone.
@@ -78,10 +80,10 @@ def translate(
         translator = translator_of(export, batch_size).with_options(search)
 
         def work() -> dict[str, Any]:
-            return {"export": sha256_of_folder(export), **search}
+            return {"export": sha256_of_folder(export), **search, "mbr": mbr}
 
         advice = "export the run again with a larger --extra-length"
-        translate_input(translator, asked, files, written, batch_size, work, advice)
+        translate_input(deciding(translator, mbr, confidence), asked, files, written, batch_size, work, advice)
 
 
 def export_at(folder: pathlib.Path) -> pathlib.Path:

@@ -64,6 +64,7 @@ if TYPE_CHECKING:  # the same names once more, for editors and type checkers
     from keras_transformer.search.options import SearchOptions
     from keras_transformer.text.glossary import Glossary, Term
     from keras_transformer.text.spans import Protection
+    from keras_transformer.translation.minimum_bayes_risk import MinimumBayesRisk
     from keras_transformer.translation.pipeline import pipeline
     from keras_transformer.translation.translator import Translator
 
@@ -100,6 +101,7 @@ NAMES_OF = {
     "text.spans": ("Protection",),
     "pieces.tokenizer": ("Tokenizer", "TokenizerError", "train_tokenizer"),
     "pieces.translation": ("Translation",),
+    "translation.minimum_bayes_risk": ("MinimumBayesRisk",),
     "translation.pipeline": ("pipeline",),
     "translation.translator": ("Translator",),
 }  # module -> what it gives

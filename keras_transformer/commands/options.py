@@ -212,6 +212,18 @@ OutputLanguage = Annotated[
 ]
 
 
+Samples = Annotated[
+    int,
+    typer.Option(
+        "--mbr",
+        min=0,
+        metavar="N",
+        help="Draw N translations of each line too, and write the one with the highest expected chrF (minimum Bayes "
+        "risk); 0: search alone.",
+    ),
+]
+
+
 class TextArguments(NamedTuple):
     """What the options of `takes_text_options` ask of the translation of each line, or of the first sentence."""
 

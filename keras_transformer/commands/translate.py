@@ -20,6 +20,7 @@ from keras_transformer.commands.options import (
     MaxSourceTokens,
     Precision,
     RunName,
+    Samples,
     SearchArguments,
     TextArguments,
     WithConfidence,
@@ -29,7 +30,7 @@ from keras_transformer.commands.options import (
 )
 from keras_transformer.commands.output_files import check_not_read
 from keras_transformer.commands.runs import opened, sums_of
-from keras_transformer.commands.translate_input import AskedText, Written, translate_input
+from keras_transformer.commands.translate_input import AskedText, Written, deciding, translate_input
 from keras_transformer.ground.files import sha256_of
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.parsing.written import drawing
@@ -60,6 +61,7 @@ def translate(
     text: TextArguments,
     scores: WithScores = False,
     confidence: WithConfidence = False,
+    mbr: Samples = 0,
     batch_size: BatchSize = BATCH_SIZE,
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
     precision: Precision = "float32",
@@ -112,13 +114,20 @@ def translate(
         )
 
         def work() -> dict[str, Any]:
-            how = {"draw": draw, "constrained": constrained, "precision": precision, "source": max_source_tokens}
+            how = {
+                "draw": draw,
+                "constrained": constrained,
+                "precision": precision,
+                "source": max_source_tokens,
+                "mbr": mbr,
+            }
             weights = [sha256_of(RunFolder(path).weights) for path in runs]
             sums = sums_of(runs[0], options.shortlist == ON, confidence)
             return dataclasses.asdict(options) | {"weights": weights} | how | sums
 
         translate_input(
-            *(translator, asked, files, written, batch_size, work, "raise --max-length or --extra-length"),
+            deciding(translator, mbr, confidence),
+            *(asked, files, written, batch_size, work, "raise --max-length or --extra-length"),
             functools.partial(warn_of_long_lines, translator),
             read=outputs.read,
             through=outputs.written,

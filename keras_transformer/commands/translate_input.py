@@ -73,6 +73,20 @@ def n_best_line(number: int, translation: Translation, with_confidence: bool) ->
     return f"{number} ||| {on_one_line(translation.text)} ||| {translation.score:.4f}{confidence}\n"
 
 
+def deciding(engine: Engine, samples: int, confidence: bool) -> Engine:
+    """Return an engine that decides by minimum Bayes risk among so many samples; 0: the engine itself.
+
+    Raises ConfigError if it does not draw, and if the confidence of translations is asked, which goes by their scores.
+    """
+    if not samples:
+        return engine
+    if confidence:
+        raise ConfigError("--confidence goes by the score of a search, and --mbr decides by another: leave out one.")
+    from keras_transformer.translation.minimum_bayes_risk import MinimumBayesRisk
+
+    return MinimumBayesRisk(engine, samples)
+
+
 def as_it_is(lines: Sequence[str], translations: Any, first_line: int) -> Any:
     return translations
 
