@@ -159,4 +159,4 @@ def import_into(run: pathlib.Path, folder: pathlib.Path) -> None:
         except OSError:
             if not run.exists():
                 raise
-    log.warning("imported, %s", "; ".join(model.notes))
+    model.log_notes()

@@ -75,6 +75,7 @@ def imported(path: pathlib.Path, batch_size: int, precision: str) -> "Translator
     from keras_transformer.translation.translator import Translator
 
     model = import_folder(path)
+    model.log_notes()
     inference = model.inference()
     return Translator(
         model.transformer(),

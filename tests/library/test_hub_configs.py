@@ -19,7 +19,7 @@ def test_every_config_that_the_hub_has_is_the_same_model(tmp_path, writer):
     assert model.search == {"length_penalty": 1.0, "length_normalization": "tokens", **search}
     ignored = ["extra_pos_embeddings"] if settings.get("extra_pos_embeddings") else []
     ignored += ["static_position_embeddings", "add_final_layer_norm"] if writer == "by hand" else []
-    assert len(model.notes) == 1 + bool(ignored)
+    assert len(model.notes) == 1 + bool(ignored) + bool(settings.get("max_length"))
     for name in ignored:
         assert f"{name}: {settings[name]}" in model.notes[1]
 

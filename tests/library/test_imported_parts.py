@@ -11,11 +11,11 @@ from keras_transformer.layers.embedding import sinusoidal_encoding
 from keras_transformer.models.imported import huggingface
 from keras_transformer.models.imported.arrays import read_safetensors
 from keras_transformer.models.imported.folder import import_folder, refuse_existing
+from keras_transformer.models.imported.generation import search_of
 from keras_transformer.models.imported.huggingface import (
     POSITION_TABLES,
     drop_if_equal,
     read_weights,
-    search_of,
     sinusoids_in,
     sinusoids_of,
     take_tied,

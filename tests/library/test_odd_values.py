@@ -19,7 +19,7 @@ FOLDERS = {
 }
 MORE = {  # keys that a file may have beside those of the folder
     "config.json": ("forced_bos_token_id", "tie_word_embeddings", "length_penalty", "scale_embedding"),
-    "generation_config.json": ("forced_bos_token_id", "length_penalty"),
+    "generation_config.json": ("forced_bos_token_id", "length_penalty", "bad_words_ids", "eos_token_id", "max_length"),
     "tokenizer_config.json": ("language_codes", "added_tokens_decoder", "extra_special_tokens", "legacy_behaviour"),
     "tokenizer.json": ("added_tokens",),
     "added_tokens.json": ("x", "fr_XX", "__fr__"),

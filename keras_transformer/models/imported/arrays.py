@@ -6,6 +6,7 @@ import os
 import pathlib
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -124,3 +125,8 @@ def read_json(path: str | os.PathLike) -> dict:
         if not isinstance(values, dict):
             raise ValueError("it holds something else")
         return values
+
+
+def read_settings(path: pathlib.Path) -> dict[str, Any]:
+    """Return the keys of a file of JSON and their values, without those of null, which are as left out."""
+    return {name: value for name, value in read_json(path).items() if value is not None}

@@ -16,16 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.models.imported.arrays import StoredArrays, read_json
+from keras_transformer.models.imported.arrays import StoredArrays, read_json, read_settings
 from keras_transformer.models.imported.errors import ImportedModelError, refusing_damage
+from keras_transformer.models.imported.generation import FORCED_BOS, forced_bos, generation_of
 from keras_transformer.models.imported.huggingface import (
-    GENERATION,
     check_settings,
-    of_generation,
-    read_settings,
     read_weights,
     refuse,
-    search_of,
     special_ids,
     take_tied,
 )
@@ -119,10 +116,10 @@ class FairseqFolder(NamedTuple):
         of_id = {number: of_piece[piece] for number, piece in enumerate(self.pieces) if piece in of_piece}
         if only := of_id.get(self.ids["start"]):
             if forced is not None:
-                refuse("forced_bos_token_id", forced, file, "null, with that decoder_start_token_id,")
+                refuse(FORCED_BOS, forced, file, "null, with that decoder_start_token_id,")
             return Languages(codes, {only: ""}, **{place: "source"})
         if forced is not None and (type(forced) is not int or forced not in of_id):
-            refuse("forced_bos_token_id", forced, file, "the id of a language's piece")
+            refuse(FORCED_BOS, forced, file, "the id of a language's piece")
         default = "" if forced is None else of_id[forced]
         return Languages(codes, codes, target_first="target", default_target=default, **{place: "source"})
 
@@ -131,14 +128,16 @@ class FairseqFolder(NamedTuple):
     ) -> ImportedModel:
         """Return the model with this function, and these values of its blocks."""
         self.arrays.refuse_rest()
+        generation = generation_of(self.path, self.settings, tokens.target)
         controls = map(renamed, (*FAIRSEQ, *self.pieces[self.texts :]))
         model = pair_model_bytes(self.spm, self.spm, tokens.pieces(), controls)
         return ImportedModel(
             config=config,
             values=values | tokens.values(config),
             tokenizer=PairTokenizer.of_bytes(model, "The tokenizer"),
-            search=search_of(self.path, self.settings),
+            search=generation.search,
             kind=kind,
+            notes=generation.notes,
             languages=self.languages(place),
         )
 
@@ -262,11 +261,3 @@ def language_codes(pieces: Iterable[str], folder: pathlib.Path) -> dict[str, str
             "special_tokens_map.json, as eng_Latn does."
         )
     return codes
-
-
-def forced_bos(folder: pathlib.Path, settings: Mapping[str, Any]) -> tuple[Any, pathlib.Path]:
-    """Return the id of the token with which `generate` begins every output, None without one, and the file of it."""
-    key = "forced_bos_token_id"
-    if (number := of_generation(folder, key)) is not None:
-        return number, folder / GENERATION
-    return settings.get(key), folder / "config.json"

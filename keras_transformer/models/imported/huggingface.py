@@ -8,8 +8,15 @@ import numpy as np
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.errors import ConfigError
-from keras_transformer.models.imported.arrays import read_json, read_safetensors
+from keras_transformer.models.imported.arrays import read_safetensors, read_settings
 from keras_transformer.models.imported.errors import ImportedModelError
+from keras_transformer.models.imported.generation import (
+    FORCED_BOS,
+    GENERATION,
+    forced_bos,
+    generation_of,
+    of_generation,
+)
 from keras_transformer.models.imported.marian_files import read_spm
 from keras_transformer.models.imported.marian_yaml import read_vocabulary
 from keras_transformer.models.imported.model import ImportedModel, languages_of_tags
@@ -18,7 +25,6 @@ from keras_transformer.models.imported.vocabulary import Vocabulary
 from keras_transformer.models.imported.weights import Arrays, Tokens, values_of_blocks
 from keras_transformer.pieces.pair_tokenizer import PairTokenizer, pair_model_bytes
 from keras_transformer.pieces.tokenizer import Tokenizer, TokenizerError
-from keras_transformer.search.options import SearchOptions
 
 MODEL_TYPE = "marian"
 HUGGINGFACE, MARIAN = POSITIONS = ("huggingface", "marian")  # whose function the model is to compute
@@ -39,12 +45,10 @@ SHOWN_BY_ARRAYS = {  # what a key usually is that transformers 3 read, for a mod
     "add_bias_logits": False,
     "extra_pos_embeddings": 0,  # learned ones; the converter of 2020 wrote the number of pieces
 }
-SEARCH = {"num_beams": "beam_size", "length_penalty": "length_penalty"}  # from keys to fields of SearchOptions
 IDS = {"eos": "eos_token_id", "pad": "pad_token_id", "start": "decoder_start_token_id"}
 SAME_ON_BOTH_SIDES = {"encoder_attention_heads": "decoder_attention_heads", "encoder_ffn_dim": "decoder_ffn_dim"}
 POSITION_TABLES = tuple(f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder"))
 ROUNDING = 0.01  # how far a table of sinusoids may be off that was kept in bfloat16
-GENERATION = "generation_config.json"
 WEIGHTS = {"model.safetensors": read_safetensors, "pytorch_model.bin": read_torch}
 NOTES = {
     HUGGINGFACE: "as Hugging Face computes it; Helsinki's weights were trained with Marian's sinusoids and epsilon: "
@@ -67,6 +71,9 @@ def import_huggingface(folder: pathlib.Path, positions: str = HUGGINGFACE) -> Im
     path = folder / "config.json"
     settings = read_settings(path)
     check_settings(settings, path, NEEDED)
+    forced, file = forced_bos(folder, settings)
+    if forced is not None:
+        refuse(FORCED_BOS, forced, file, "null, since Marian chooses the first token of an output,")
     arrays = read_weights(folder)
     source, target = vocabularies_in(folder, settings)
     if positions == MARIAN:
@@ -79,14 +86,15 @@ def import_huggingface(folder: pathlib.Path, positions: str = HUGGINGFACE) -> Im
         config, note = config.replace(sinusoids=sinusoids), OF_TABLE
     values = values_of_blocks(arrays, config, lambda weight: weight.huggingface, is_huggingface=True)
     arrays.refuse_rest()
+    generation = generation_of(folder, settings, target)
     return ImportedModel(
         config=config,
         values=values | tokens.values(config),
         tokenizer=tokenizer_of(folder, tokens.pieces()),
         languages=languages_of_tags(tokens.pieces(), pair_in(folder)),
-        search=search_of(folder, settings),
+        search=generation.search,
         kind="Hugging Face MarianMT",
-        notes=(note, *ignored_keys(settings)),
+        notes=(note, *ignored_keys(settings), *generation.notes),
     )
 
 
@@ -96,11 +104,6 @@ def pair_in(folder: pathlib.Path) -> tuple[str | None, str | None]:
     settings = read_settings(path) if path.exists() else {}
     source, target = (settings.get(key) for key in ("source_lang", "target_lang"))
     return source if isinstance(source, str) else None, target if isinstance(target, str) else None
-
-
-def read_settings(path: pathlib.Path) -> dict[str, Any]:
-    """Return the keys of a file of JSON and their values, without those of null, which are as left out."""
-    return {name: value for name, value in read_json(path).items() if value is not None}
 
 
 def read_weights(folder: pathlib.Path) -> Arrays:
@@ -215,12 +218,6 @@ def special_ids(settings: Mapping[str, Any], path: pathlib.Path) -> dict[str, in
     return {name: number for name, (number, _) in ids.items()}
 
 
-def of_generation(folder: pathlib.Path, key: str) -> Any:
-    """Return what a key of generation_config.json is, None without one."""
-    path = folder / GENERATION
-    return read_settings(path).get(key) if path.exists() else None
-
-
 def tokens_of(arrays: Arrays, source: Vocabulary, target: Vocabulary, settings: Mapping[str, Any]) -> Tokens:
     """Take the embeddings, and the matrix and bias of the logits.
 
@@ -320,21 +317,3 @@ def has_own_ids(model: bytes, pieces: list[str]) -> bool:
         return Tokenizer.of_bytes(model).pieces() == pieces
     except TokenizerError:
         return False
-
-
-def search_of(folder: pathlib.Path, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how `generate` searches with this model, by fields of SearchOptions.
-
-    Raises ImportedModelError, with the file and the key, for a value that no search can have.
-    """
-    search: dict[str, Any] = {"length_normalization": "tokens", "length_penalty": 1.0}
-    path = folder / GENERATION
-    of_path = read_settings(path) if path.exists() else {}
-    for file, values in ((folder / "config.json", settings), (path, of_path)):
-        for key in SEARCH.keys() & values.keys():
-            try:
-                SearchOptions(**{SEARCH[key]: values[key]})
-            except ConfigError as error:
-                raise ImportedModelError(f"{file} has a {key} that no search can have: {error}") from None
-            search[SEARCH[key]] = values[key]
-    return search

@@ -1,5 +1,6 @@
 """An imported model, whichever format it came in: what a run folder of it needs."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +15,8 @@ from keras_transformer.runs.inference import Inference
 
 if TYPE_CHECKING:  # it imports Keras
     from keras_transformer.model import Transformer
+
+log = logging.getLogger("keras_transformer")
 
 
 def languages_of_tags(pieces: Iterable[str], pair: Sequence[str | None]) -> Languages:
@@ -63,6 +66,11 @@ class ImportedModel(NamedTuple):
     def inference(self) -> Inference:
         """Return what its inference.json says."""
         return Inference(search=self.search, languages=self.languages)
+
+    def log_notes(self) -> None:
+        """Log what was chosen or left out, if no command does."""
+        if self.notes:
+            log.warning("imported, %s", "; ".join(self.notes))
 
     def tags(self) -> list[str]:
         """Return the pieces that name the language to be written, such as >>deu<<."""

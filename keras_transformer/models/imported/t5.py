@@ -16,17 +16,16 @@ import numpy as np
 import sentencepiece
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.models.imported.arrays import StoredArrays
+from keras_transformer.models.imported.arrays import StoredArrays, read_settings
 from keras_transformer.models.imported.errors import ImportedModelError
-from keras_transformer.models.imported.fairseq import all_pieces, forced_bos, pieces_with_ids, tokenizer_settings
+from keras_transformer.models.imported.fairseq import all_pieces, pieces_with_ids, tokenizer_settings
+from keras_transformer.models.imported.generation import FORCED_BOS, forced_bos, generation_of
 from keras_transformer.models.imported.huggingface import (
     IDS,
     check_settings,
     described,
-    read_settings,
     read_weights,
     refuse,
-    search_of,
     special_ids,
     take_tied,
 )
@@ -88,7 +87,7 @@ def import_t5(folder: pathlib.Path) -> ImportedModel:
     check_class(settings, path)
     forced, file = forced_bos(folder, settings)
     if forced is not None:
-        refuse("forced_bos_token_id", forced, file, "null, since T5 chooses the first token of an output,")
+        refuse(FORCED_BOS, forced, file, "null, since T5 chooses the first token of an output,")
     of_tokenizer = tokenizer_settings(folder, TOKENIZERS, settings.get("tokenizer_class", "T5Tokenizer"))
     arrays = read_weights(folder)
     embedding = take_tied(arrays, EMBEDDINGS, (settings.get("vocab_size"), settings.get("d_model")))
@@ -114,13 +113,14 @@ def import_t5(folder: pathlib.Path) -> ImportedModel:
     controls = [renamed(piece) for number, piece in enumerate(pieces) if number in silent or number >= len(processor)]
     own = tokens.pieces()
     languages, notes = languages_of(processor, settings)
+    generation = generation_of(folder, settings, vocabulary)
     return ImportedModel(
         config=config,
         values=values | StoredArrays(zeros) | tokens.values(config),
         tokenizer=PairTokenizer.of_bytes(pair_model_bytes(spm, spm, own, controls), "The tokenizer"),
-        search=search_of(folder, settings),
+        search=generation.search,
         kind=f"Hugging Face {CLASSES[settings['model_type']].removesuffix('ForConditionalGeneration')}",
-        notes=notes,
+        notes=(*notes, *generation.notes),
         languages=languages,
     )
 
