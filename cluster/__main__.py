@@ -32,7 +32,9 @@ from .options import (
     SecondColumn,
     Settings,
     Source,
+    SourceLanguage,
     Target,
+    TargetLanguage,
     WithConfidence,
 )
 from .works import Clean, Inputs, Nearest, Score, Translate, Work
@@ -61,8 +63,8 @@ def translate(
     search: dict,
     text: TextArguments,
     master: Master = None,
-    source_language: Annotated[str, typer.Option(help="As --from of `translate`.", show_default="the only one")] = "",
-    target_language: Annotated[str, typer.Option(help="As --to of `translate`.", show_default="the only one")] = "",
+    source_language: SourceLanguage = "",
+    target_language: TargetLanguage = "",
     confidence: WithConfidence = False,
     format: FileFormat = None,
     column: Column = "",
@@ -93,6 +95,8 @@ def back_translate(
     conf: Settings,
     search: dict,
     master: Master = None,
+    source_language: SourceLanguage = "",
+    target_language: TargetLanguage = "",
     tag: Annotated[str, typer.Option(help="A text in front of each translation.", show_default="none")] = "",
     format: FileFormat = None,
     column: Column = "",
@@ -101,11 +105,13 @@ def back_translate(
 ):
     """Translate target text back into sources.
 
-    As `translate`, with an export of the other direction. --temperature 1 samples (Edunov et al. 2018) in place of the
+    As `translate`, with an export of the other direction, or one that has both languages: the source language is that
+    of the text, the target language that of the sources. --temperature 1 samples (Edunov et al. 2018) in place of the
     beam, --tag marks what was translated (Caswell et al. 2019): a training has the same tag at the entry of data.train.
     """
     with exit_codes():
-        request = request_of(Translate(sorted_inputs(search), tag), source, format, [column], batch_size)
+        ask = Ask(source_language=source_language, target_language=target_language)
+        request = request_of(Translate(sorted_inputs(search), tag, ask), source, format, [column], batch_size)
         run(export, request, Place(source, target, master, conf, part_bytes))
 
 
@@ -118,6 +124,8 @@ def distil(
     conf: Settings,
     search: dict,
     master: Master = None,
+    source_language: SourceLanguage = "",
+    target_language: TargetLanguage = "",
     format: FileFormat = None,
     column: Column = "",
     reference_column: SecondColumn = "",
@@ -131,7 +139,8 @@ def distil(
     """
     with exit_codes():
         columns = [column, reference_column]
-        request = request_of(Nearest(sorted_inputs(search)), source, format, columns, batch_size, "reference")
+        ask = Ask(source_language=source_language, target_language=target_language)
+        request = request_of(Nearest(sorted_inputs(search), ask), source, format, columns, batch_size, "reference")
         run(export, request, Place(source, target, master, conf, part_bytes))
 
 
@@ -142,6 +151,8 @@ def score(
     target: Target,
     conf: Settings,
     master: Master = None,
+    source_language: SourceLanguage = "",
+    target_language: TargetLanguage = "",
     format: FileFormat = None,
     column: Column = "",
     translation_column: SecondColumn = "",
@@ -155,7 +166,8 @@ def score(
     """
     with exit_codes():
         columns = [column, translation_column]
-        request = request_of(Score(), source, format, columns, batch_size, "translation")
+        ask = Ask(source_language=source_language, target_language=target_language)
+        request = request_of(Score(ask), source, format, columns, batch_size, "translation")
         run(export, request, Place(source, target, master, conf, part_bytes))
 
 

@@ -55,6 +55,8 @@ Scripts = Annotated[
         show_default="none",
     ),
 ]
+SourceLanguage = Annotated[str, typer.Option(help="As --from of `translate`.", show_default="the only one")]
+TargetLanguage = Annotated[str, typer.Option(help="As --to of `translate`.", show_default="the only one")]
 WithConfidence = Annotated[
     bool,
     typer.Option(

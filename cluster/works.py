@@ -8,7 +8,16 @@ from typing import Any, Protocol
 from keras_transformer.ground.errors import UserError
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.cleaning import DUPLICATE, DUPLICATES, Cleaner, detector
-from keras_transformer.text.road import NOTHING, Ask, Candidates, Engine, refuse_beyond, translate
+from keras_transformer.text.road import (
+    NOTHING,
+    SOURCE_LANGUAGE,
+    TARGET_LANGUAGE,
+    Ask,
+    Candidates,
+    Engine,
+    refuse_beyond,
+    translate,
+)
 
 from .engines import Outputs, Refused
 from .errors import ClusterError
@@ -79,9 +88,11 @@ class Nearest:
     """A text and its reference to that translation of the beam which is nearest to the reference by sentence chrF.
 
     Kim and Rush 2016, section 3.3, with chrF (Popović 2015) in place of BLEU. Of equals, the most probable one.
+    ask: the languages.
     """
 
     inputs: Inputs = ()
+    ask: Ask = NOTHING
     example = ("", "")
     outputs = OF_TRANSLATION | {"truncated": TRUTH, "chrf": NUMBER}
 
@@ -89,7 +100,7 @@ class Nearest:
         from sacrebleu import sentence_chrf
 
         engine = engine.with_options(dict(self.inputs))
-        search = search_of(engine, {"n_best": engine.beam_size}, NOTHING)
+        search = search_of(engine, {"n_best": engine.beam_size}, self.ask)
 
         def nearest(rows: Rows) -> Outputs:
             outputs = []
@@ -148,17 +159,20 @@ def check_languages(languages: Sequence[str]) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """A text and a translation to the log-probability of the translation, EOS included."""
+    """A text and a translation to the log-probability of the translation, EOS included. ask: the languages."""
 
+    ask: Ask = NOTHING
     example = ("", "")
     outputs = {"score": NUMBER, "log_probability": NUMBER, "truncated": TRUTH}
 
     def on(self, engine: Any) -> Callable[[Rows], Outputs]:
         refuse_beyond(engine, ["score"])
+        languages = {SOURCE_LANGUAGE: self.ask.source_language, TARGET_LANGUAGE: self.ask.target_language}
 
         def score(rows: Rows) -> Outputs:
             texts, translations = zip(*rows, strict=True)
-            columns = engine.call("score", {"text": list(texts), "translation": list(translations)})
+            told = {name: [code] * len(rows) for name, code in languages.items() if code}
+            columns = engine.call("score", {"text": list(texts), "translation": list(translations), **told})
             values = zip(*(columns[name] for name in self.outputs), strict=True)
             return [dict(zip(self.outputs, rounded(row), strict=True)) for row in values]
 

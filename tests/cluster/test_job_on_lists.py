@@ -18,7 +18,7 @@ from cluster.errors import ClusterError
 from cluster.formats import TextLines
 from cluster.job import Place, Request, described, run, stopped_by_signals
 from cluster.part import Job
-from cluster.works import Clean, Translate
+from cluster.works import Clean, Nearest, Score, Translate
 from keras_transformer.ground.errors import ConfigError, Interrupted
 from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.runs.lite_folder import Description, Room
@@ -62,6 +62,7 @@ def place(corpus, part_bytes=8, master=None):
 
 
 @pytest.mark.parametrize("lite", [False, True])
+@pytest.mark.parametrize("work", [Translate, Nearest, Score])
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
@@ -71,7 +72,7 @@ def place(corpus, part_bytes=8, master=None):
         ({}, None),
     ],
 )
-def test_a_language_that_the_export_lacks_is_refused_before_spark_starts(context, corpus, lite, asked, sentence):
+def test_a_language_that_the_export_lacks_is_refused_before_spark_starts(context, corpus, lite, work, asked, sentence):
     export, told = corpus.parent / "export", dict.fromkeys(("de", "en"), "")
     languages = Languages(told, {"de": "<2de>", "en": "<2en>"}, source_first="target")
     (export / "assets.extra").mkdir(parents=True)
@@ -80,7 +81,7 @@ def test_a_language_that_the_export_lacks_is_refused_before_spark_starts(context
     else:
         (export / "saved_model.pb").touch()
         (export / LANGUAGES).write_text(json.dumps(languages.as_json()))
-    request = Request(Translate(ask=NOTHING._replace(**asked)), "tsv", ["1"], 2)
+    request = Request(work(ask=NOTHING._replace(**asked)), "tsv", ["1"], 2)
     if sentence:
         with pytest.raises(ConfigError, match=re.escape(sentence)):
             run(export, request, place(corpus))

@@ -144,6 +144,7 @@ BEAM = {
     "alignments": [[""] * 3],
 }
 SPANS = Protection(("urls",))
+FRENCH = Ask(source_language="en", target_language="fr")
 
 
 @pytest.mark.parametrize(
@@ -177,6 +178,16 @@ def test_of_the_whole_beam_the_nearest_to_the_reference_is_taken_and_of_equals_t
     [found] = Nearest().on(graph)([("a dog", "der Hund")])
     assert found == {"translation": "der Hund", "score": -1.0, "is_cut": True, "truncated": True, "chrf": 100.0}
     assert graph.calls == [("translate", {"text": ["a dog"], "n_best": [3]})]
+
+
+@pytest.mark.parametrize("work", [Translate((), "<bt>", FRENCH), Nearest((), FRENCH), Score(FRENCH)])
+def test_every_work_asks_for_its_languages(work):
+    defaults = {"source_language": "", "target_language": "", "n_best": 1, "beam_size": 3}
+    score = {"score": [-0.1], "log_probability": [-1.0], "truncated": [False]}
+    graph = Table(defaults, translate=BEAM, score=score)
+    work.on(graph)([("a dog", "ein Hund")[: len(work.example)]])
+    [(_, columns)] = graph.calls
+    assert (columns["source_language"], columns["target_language"]) == (["en"], ["fr"])
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ import json
 import shutil
 
 import pytest
+from sacrebleu import sentence_chrf
 
 from cluster.engines import GraphEngine
+from cluster.works import Nearest, Score, Translate
 from export.__main__ import app
 from export.client.client import ServingClient
 from export.server.options import ServerOptions
@@ -18,7 +20,10 @@ from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.pieces.tokenizer import train_tokenizer
 from keras_transformer.runs.inference import Inference
 from keras_transformer.runs.versions import LANGUAGES, languages_in
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.text.road import Ask
 from keras_transformer.translation.exported import ExportedTranslator
+from keras_transformer.translation.scorer import Scorer
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke
 from tests.support.runs import RUN_MODEL, SENTENCES, random_run
@@ -40,6 +45,7 @@ def export(tmp_path_factory):
     Inference(search={"beam_size": 2, "extra_length": 8}, languages=M2M).save(run / "inference.json")
     how = ["--to", folder / "model", "--source-language", "eng", "--target-language", "de", "--litert"]
     names = ["--signature", "serving_default", "--signature", "translate", "--signature", "tokenize"]
+    names += ["--signature", "score"]
     result = invoke(app, run, *how, *names, "--max-source-tokens", "16")
     assert result.exit_code == 0 and "9 of 9 translations the same" in result.stdout, result.stderr
     return folder / "model" / "1", run
@@ -78,6 +84,22 @@ def test_every_engine_refuses_a_language_that_the_model_lacks_and_names_those_it
     with pytest.raises(Exception, match=f"This model {verb} en, de, fra|this model {verb} en, de, fra") as error:
         engines[name].translate(LINES[:1], **how)
     assert isinstance(error.value, UserError) or name == "Spark"
+
+
+@pytest.mark.parametrize("target", ["de", "fr"])
+def test_every_work_on_a_cluster_is_in_the_languages_that_are_asked(engines, export, target):
+    rows, ask = [(line, SENTENCES[-1]) for line in SENTENCES[:5]], Ask(source_language="en", target_language=target)
+    texts, references = map(list, zip(*rows, strict=True))
+    languages = {"source_language": "en", "target_language": target}
+    translator = Translator.load(export[1], SearchOptions(beam_size=2, n_best=2, extra_length=8), max_source_tokens=16)
+    beams = translator.translate_n_best(texts, **languages)
+    back = Translate((), "<bt>", ask).on(engines["Spark"])([(text,) for text in texts])
+    assert [row["translation"] for row in back] == [f"<bt> {best.text}" for best, *_ in beams]
+    nearest = [max(beam, key=lambda each: sentence_chrf(each.text, [SENTENCES[-1]]).score).text for beam in beams]
+    assert [row["translation"] for row in Nearest((), ask).on(engines["Spark"])(rows)] == nearest
+    scores = Scorer.load(export[1], max_source_tokens=16).score(texts, references, **languages)
+    found = [row["log_probability"] for row in Score(ask).on(engines["Spark"])(rows)]
+    assert found == pytest.approx([each.log_probability for each in scores], abs=2e-3)
 
 
 def test_a_version_says_its_languages_and_damage_is_one_sentence(export, tmp_path):
