@@ -5,12 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from export import __main__ as command
-from keras_transformer.models.imported.arrays import read_safetensors
 from keras_transformer.models.imported.folder import import_folder, write_run
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run, save_run
-from tests.support.commands import assert_one_sentence, invoke
+from tests.support.commands import assert_one_sentence
+from tests.support.exchange import assert_the_same_model, exported
 from tests.support.m2m import KINDS, M2M, NLLB, m2m_folder
 from tests.support.runs import SENTENCES
 
@@ -26,24 +25,13 @@ def run(tmp_path):
     return imported
 
 
-def exported(run, folder, *options):
-    return invoke(command.app, run, "--to", folder, "--format", "huggingface", *options)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_imported_goes_out_and_comes_in_again_bit_for_bit(run, kind, tmp_path):
     folder = run(kind)
     result = exported(folder, tmp_path / "out", "--license", "mit")
     assert result.exit_code == 0, result.output
-    first, again = import_folder(tmp_path / f"{kind}_there"), import_folder(tmp_path / "out")
-    assert first.config == again.config and first.languages == again.languages
-    assert first.tokenizer.pieces() == again.tokenizer.pieces() and first.tokenizer.silent == again.tokenizer.silent
-    assert first.values.keys() == again.values.keys()
-    for path, value in first.values.items():
-        np.testing.assert_array_equal(value, again.values[path])
-    arrays, there = (read_safetensors(tmp_path / name / "model.safetensors") for name in ("out", f"{kind}_there"))
-    assert arrays.keys() == there.keys()
+    arrays, there = assert_the_same_model(tmp_path / "out", tmp_path / f"{kind}_there")
     for name, array in arrays.items():
         np.testing.assert_array_equal(array, there[name])
     generation = json.loads((tmp_path / "out" / "generation_config.json").read_text())

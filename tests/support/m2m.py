@@ -30,22 +30,23 @@ M2M, NLLB, LEGACY = KINDS = ("m2m", "nllb", "legacy")
 
 
 @functools.cache
-def spm() -> bytes:
+def spm(model_type: str = "bpe", vocab_size: int = 300) -> bytes:
     """A SentencePiece model with the ids that fairseq's have: <unk> 0, <s> 1, </s> 2."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter([*SENTENCES, *lines("test.en"), *lines("test.de"), *SCRIPTS] * 3),
         model_writer=model,
-        model_type="bpe",
-        vocab_size=300,
+        model_type=model_type,
+        vocab_size=vocab_size,
+        hard_vocab_limit=model_type == "bpe",
         minloglevel=2,
     )
     return model.getvalue()
 
 
-def text_pieces() -> list[str]:
+def text_pieces(model: bytes | None = None) -> list[str]:
     """The pieces of a text by id: fairseq's order."""
-    processor = sentencepiece.SentencePieceProcessor(model_proto=spm())
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model or spm())
     return [*FAIRSEQ, *processor.id_to_piece(list(range(3, len(processor))))]
 
 

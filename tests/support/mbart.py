@@ -1,23 +1,19 @@
 """Small folders of Hugging Face's MBart and Bart with random weights and mBART's tokenizers: without its packages."""
 
-import functools
-import io
 import json
 import pathlib
 from typing import Any
 
 import numpy as np
-import sentencepiece
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.models.imported.fairseq import FAIRSEQ, MASK
 from keras_transformer.models.imported.mbart import LANGUAGES_25, LANGUAGES_50
 from keras_transformer.models.imported.names import weights_of
 
-from .m2m import SCRIPTS, SHAPE
-from .marian import lines
+from . import m2m
+from .m2m import SHAPE
 from .marian_files import safetensors
-from .runs import SENTENCES
 
 POSITIONS = 120
 SPECIAL = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2}
@@ -27,25 +23,13 @@ PAIR = ("en_XX", "ro_RO")
 LOGIT_OF_END = {FIFTY: 4.0, ONE_TARGET: 4.0, UNSCALED: 1.6, BART: 2.6}  # more than without, so that outputs end
 
 
-@functools.cache
 def spm() -> bytes:
-    """A SentencePiece model as mBART's is: unigram pieces, with the ids <unk> 0, <s> 1, </s> 2."""
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([*SENTENCES, *lines("test.en"), *lines("test.de"), *SCRIPTS] * 3),
-        model_writer=model,
-        model_type="unigram",
-        vocab_size=260,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
-    return model.getvalue()
+    """A SentencePiece model as mBART's is: unigram pieces."""
+    return m2m.spm("unigram", 260)
 
 
 def text_pieces() -> list[str]:
-    """The pieces of a text by id: fairseq's order."""
-    processor = sentencepiece.SentencePieceProcessor(model_proto=spm())
-    return [*FAIRSEQ, *processor.id_to_piece(list(range(3, len(processor))))]
+    return m2m.text_pieces(spm())
 
 
 def all_pieces(kind: str) -> list[str]:
