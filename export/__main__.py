@@ -90,8 +90,7 @@ def export(
     With `--format ctranslate2`, FOLDER becomes a model for CTranslate2 instead, with the tokenizer and a README.md
     that explains how to translate with it. The scores of the run's translations are compared. With `--format litert`
     it becomes a model for LiteRT, whose translations are compared. With `--format huggingface` it becomes one that
-    transformers opens as a MarianMTModel, or as an M2M100ForConditionalGeneration, with a model card; scores are
-    compared.
+    transformers opens as a model of its family, such as a MarianMTModel, with a model card; scores are compared.
 
     What is left out of the search is that of the run's inference.json, if it has it. A run that was trained on a
     treebank serves lines of brackets.

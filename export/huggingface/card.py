@@ -9,7 +9,7 @@ from typing import Any
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.notations import json_of, toml_of
-from keras_transformer.pieces.language_marks import NO_LANGUAGES, SOURCE
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, SOURCE, TARGET
 from keras_transformer.pieces.language_marks import Languages as Told
 from keras_transformer.pieces.languages import short_code
 from keras_transformer.runs.run_folder import RunFolder
@@ -17,7 +17,7 @@ from keras_transformer.search.options import SearchOptions
 
 from .families import MARIAN, Family, family_of
 from .settings import Languages
-from .weights import EPSILON, POSITIONS
+from .t5 import words_before
 
 METRICS = {"BLEU": "bleu", "chrF": "chrf"}  # the hub's names of metrics that a run has
 
@@ -31,14 +31,13 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained("{name}"{of_source})
 model = AutoModelForSeq2SeqLM.from_pretrained("{name}")
-batch = tokenizer(["A sentence.", "Another one."], return_tensors="pt", padding=True)
+batch = tokenizer(["{before}A sentence.", "{before}Another one."], return_tensors="pt", padding=True)
 print(tokenizer.batch_decode(model.generate(**batch{of_target}), skip_special_tokens=True))
 ```
 
 {scores}## What differs from the run
 
-- {epsilon}
-- {positions}
+{epsilon}- {positions}
 - {penalty}
 - A beam search of Hugging Face continues {beam_size} hypotheses until enough have finished; in the run each finished
   one takes a place of the beam. With `num_beams=1`, or `length_penalty=0.0`, outputs that end before the limit are the
@@ -64,9 +63,14 @@ def model_card(
     config: TransformerConfig,
     options: SearchOptions,
     license: str | None,
+    told: Told | None = None,
 ) -> str:
-    """Return the README.md of the model `name`. `license`: as the hub calls it; None if it is not known."""
-    languages, scores, told = languages_of(run), scores_of(run), run.inference().languages
+    """Return the README.md of the model `name`.
+
+    license: as the hub calls it; None if it is not known. told: the languages with their defaults; None: those of the
+    run.
+    """
+    languages, scores, told = languages_of(run), scores_of(run), told or run.inference().languages
     family = family_of(config, told)
     codes = all_codes(told) or [code for code in languages if code]
     return front_matter(name, codes, scores, license, family.model_type) + CARD.format(
@@ -76,7 +80,7 @@ def model_card(
         special=family.special,
         **usage(told),
         scores=scores_table(scores),
-        epsilon=epsilon_note(config),
+        epsilon=epsilon_note(config, family),
         positions=positions_note(config, family),
         penalty=penalty_note(options),
         beam_size=options.beam_size,
@@ -87,12 +91,14 @@ def model_card(
 def usage(told: Told) -> dict[str, str]:
     """Return how a model is told its languages in the code of a card: the first and the last, for example."""
     if not told.needs(SOURCE):
-        return {"of_source": "", "of_target": ""}
+        code = told.default(TARGET) or next(iter(told.target), "")
+        return {"of_source": "", "of_target": "", "before": words_before(told, code)}
     source, target = next(iter(told.source)), list(told.target)[-1]
     forced = f', forced_bos_token_id=tokenizer.convert_tokens_to_ids("{told.target[target]}")'
     return {
         "of_source": f', src_lang="{source}"',
         "of_target": forced if told.target_first else "",
+        "before": "",
     }
 
 
@@ -101,17 +107,21 @@ def all_codes(told: Told) -> list[str]:
     return sorted({short_code(code) for side in (told.source, told.target) for code in side})
 
 
-def epsilon_note(config: TransformerConfig) -> str:
-    if config.norm_epsilon == EPSILON:
-        return f"LayerNorm's epsilon is {EPSILON} in both."
+def epsilon_note(config: TransformerConfig, family: Family) -> str:
+    if family.epsilon is None:
+        return ""
+    if config.norm_epsilon == family.epsilon:
+        return f"- LayerNorm's epsilon is {family.epsilon} in both.\n"
     return (
-        f"LayerNorm's epsilon is {EPSILON} in MarianMTModel, which has no setting for it, and {config.norm_epsilon} in "
-        "the\n  run. So logits differ, by about 1e-4."
+        f"- LayerNorm's epsilon is {family.epsilon} in MarianMTModel, which has no setting for it, and "
+        f"{config.norm_epsilon} in the\n  run. So logits differ, by about 1e-4.\n"
     )
 
 
 def positions_note(config: TransformerConfig, family: Family) -> str:
-    limit = f"A source, and an output, has at most {config.position_limit or POSITIONS:,} tokens"
+    if family.positions is None:
+        return "Neither has a longest text."
+    limit = f"A source, and an output, has at most {config.position_limit or family.positions:,} tokens"
     if family is not MARIAN:
         return limit
     if config.sinusoids == "paper":

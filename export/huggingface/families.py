@@ -7,15 +7,14 @@ import keras
 import numpy as np
 
 from keras_transformer.model_config import BaseModelConfig
-from keras_transformer.models.imported import t5
 from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.pieces.tokenizer import Tokenizer
 
-from ..versions import ExportError
 from .m2m import arrays_of_m2m, check_m2m, write_m2m
 from .mbart import NORM, arrays_of_mbart, check_mbart, write_mbart
 from .settings import Beside, write_beside_marian
-from .weights import arrays_of, refuse_other_models
+from .t5 import arrays_of_t5, check_t5, write_t5
+from .weights import EPSILON, POSITIONS, arrays_of, refuse_other_models
 
 
 class Family(NamedTuple):
@@ -23,7 +22,8 @@ class Family(NamedTuple):
 
     model_type: in config.json. model_class: in transformers. check: raises ExportError for what that cannot express.
     arrays: by its names. write: writes the files beside the weights. special: what its model card says of special
-    pieces in a text.
+    pieces in a text. epsilon: of all its norms; None: config.json tells it. positions: of its longest text, if
+    config.json tells none; None: it has no limit.
     """
 
     model_type: str
@@ -32,6 +32,8 @@ class Family(NamedTuple):
     arrays: Callable[[keras.Model, Tokenizer, Languages], dict[str, np.ndarray]]
     write: Callable[[Beside], None]
     special: str
+    epsilon: float | None = EPSILON
+    positions: int | None = POSITIONS
 
 
 MARIAN = Family(
@@ -55,19 +57,25 @@ M2M = Family(
     SPECIAL_OF_FAIRSEQ,
 )
 MBART = Family("mbart", "MBartForConditionalGeneration", check_mbart, arrays_of_mbart, write_mbart, SPECIAL_OF_FAIRSEQ)
+T5 = Family(
+    "t5",
+    "T5ForConditionalGeneration",
+    check_t5,
+    lambda model, tokenizer, languages: arrays_of_t5(model, tokenizer),
+    write_t5,
+    "`</s>`, `<unk>`, `<pad>` and `<extra_id_0>` inside a text are special tokens there, and text to the run.\n"
+    "  T5Tokenizer of transformers 5 makes `<unk>` of a character without a piece, which the run reads byte by byte if "
+    "its\n  vocabulary has bytes.",
+    epsilon=None,
+    positions=None,
+)
 BART = MBART._replace(model_type="bart", model_class="BartForConditionalGeneration")
 
 
 def family_of(config: BaseModelConfig, languages: Languages) -> Family:
-    """Return the family that a model is written as, which may refuse it.
-
-    Raises ExportError for a model with the function of T5, which cannot be written.
-    """
-    if all(getattr(config, field, None) == value for field, value in t5.FUNCTION.items()):
-        raise ExportError(
-            "This run is a model of the T5 family (T5, mT5, MADLAD-400, ByT5), which --format huggingface does not "
-            "write: export it with --format saved_model or litert."
-        )
+    """Return the family that a model is written as, which may refuse it."""
+    if getattr(config, "positions", "") == "relative":
+        return T5
     if not (languages.target_first or languages.source_last):
         return MARIAN
     if getattr(config, "positions", "") != "learned":

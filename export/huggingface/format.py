@@ -65,7 +65,7 @@ class HuggingFace:
         with signals_raise(), unfinished_version(folder.parent) as unfinished:
             write_safetensors(unfinished / "model.safetensors", family.arrays(model, tokenizer, job.languages))
             family.write(Beside(config, tokenizer, job.languages, languages_of(run), job.options, longest, unfinished))
-            card = model_card(folder.name, run, config, job.options, self.license)
+            card = model_card(folder.name, run, config, job.options, self.license, job.languages)
             (unfinished / "README.md").write_text(card, encoding="utf-8")
             if lines:
                 log.info("written; comparing it with the run on %d lines", len(lines))

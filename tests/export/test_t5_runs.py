@@ -103,13 +103,6 @@ def test_ctranslate2_scores_as_the_run_does(runs, kind, tmp_path):
     assert result.exit_code == 0, result.output
 
 
-@pytest.mark.parametrize("kind", [T5, MADLAD])
-def test_a_folder_for_transformers_is_refused_with_the_name_of_the_family(runs, kind, tmp_path):
-    result = invoke(command.app, runs(kind), "--to", tmp_path / "out", "--format", "huggingface")
-    assert_one_sentence(result, "This run is a model of the T5 family (T5, mT5, MADLAD-400, ByT5)")
-    assert "saved_model or litert" in result.stderr and not (tmp_path / "out").exists()
-
-
 def test_commands_and_the_pipeline_take_the_language(runs):
     stdin = "".join(f"{line}\n" for line in LINES[:2])
     result = invoke(translate_app, runs(T5), "--from", "en", "--to", "de", stdin=stdin)
