@@ -1,5 +1,6 @@
-"""The paper's learning rate (Vaswani et al. 2017, section 5.3, eq. 3), a constant one, and what changes either."""
+"""The paper's learning rate (Vaswani et al. 2017, section 5.3, eq. 3), others, and what changes any of them."""
 
+import math
 import numbers
 
 import keras
@@ -53,6 +54,50 @@ class ConstantRate(keras.optimizers.schedules.LearningRateSchedule):
 
     def get_config(self) -> dict:
         return {"learning_rate": self.learning_rate}
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class LinearWarmup(keras.optimizers.schedules.LearningRateSchedule):
+    """rate = learning_rate * min(1, (updates_done + 1) / warmup_steps)
+
+    Rises linearly for `warmup_steps` updates, then stays. Raises ValueError unless both are above 0.
+    """
+
+    def __init__(self, learning_rate: float, warmup_steps: int):
+        super().__init__()
+        for name, value in (("learning_rate", learning_rate), ("warmup_steps", warmup_steps)):
+            check_above_0(name, value)
+        self.learning_rate, self.warmup_steps = learning_rate, warmup_steps
+
+    def __call__(self, updates_done):
+        return self.learning_rate * ops.minimum((ops.cast(updates_done, "float32") + 1.0) / self.warmup_steps, 1.0)
+
+    def get_config(self) -> dict:
+        return {"learning_rate": self.learning_rate, "warmup_steps": self.warmup_steps}
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class WarmupCosine(LinearWarmup):
+    """The same, and after the warm-up half a cosine (Loshchilov and Hutter 2017):
+
+        rate = learning_rate * (1 + cos(pi * (updates_done - warmup_steps) / (steps - warmup_steps))) / 2
+
+    It is half of `learning_rate` halfway between the warm-up and `steps`, and 0 after `steps` updates. Raises
+    ValueError unless learning_rate is above 0, and 0 < warmup_steps < steps.
+    """
+
+    def __init__(self, learning_rate: float, warmup_steps: int, steps: int):
+        super().__init__(learning_rate, warmup_steps)
+        if not warmup_steps < steps:
+            raise ValueError(f"warmup_steps must be less than steps. Received: {warmup_steps=}, {steps=}")
+        self.steps = steps
+
+    def __call__(self, updates_done):
+        beyond = (ops.cast(updates_done, "float32") - self.warmup_steps) / (self.steps - self.warmup_steps)
+        return super().__call__(updates_done) * (1.0 + ops.cos(math.pi * ops.clip(beyond, 0.0, 1.0))) / 2.0
+
+    def get_config(self) -> dict:
+        return {**super().get_config(), "steps": self.steps}
 
 
 @keras.saving.register_keras_serializable("keras_transformer")

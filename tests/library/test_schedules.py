@@ -3,7 +3,14 @@
 import keras
 import pytest
 
-from keras_transformer.schedules import ConstantRate, LinearCooldown, RatePerUpdate, WarmupInverseSquareRoot
+from keras_transformer.schedules import (
+    ConstantRate,
+    LinearCooldown,
+    LinearWarmup,
+    RatePerUpdate,
+    WarmupCosine,
+    WarmupInverseSquareRoot,
+)
 
 BASE = WarmupInverseSquareRoot(512, 4000)
 
@@ -78,6 +85,29 @@ def test_a_constant_rate_is_the_same_at_every_step():
     assert ConstantRate.from_config(ConstantRate(0.5).get_config()).learning_rate == 0.5
     with pytest.raises(ValueError, match="learning_rate=0"):
         ConstantRate(0)
+
+
+def test_a_warm_up_rises_in_equal_steps_and_stays():
+    assert [float(LinearWarmup(1.0, 4)(done)) for done in range(6)] == [0.25, 0.5, 0.75, 1, 1, 1]
+    with pytest.raises(ValueError, match="warmup_steps must be above 0"):
+        LinearWarmup(1.0, 0)
+
+
+def test_a_cosine_is_at_its_peak_after_the_warm_up_half_of_it_halfway_and_0_at_the_end():
+    schedule = WarmupCosine(2.0, 10, 110)
+    assert [float(schedule(done)) for done in (0, 4)] == pytest.approx([0.2, 1.0])
+    assert [float(schedule(done)) for done in (9, 10, 60, 110, 500)] == pytest.approx([2, 2, 1, 0, 0], abs=1e-6)
+    for beyond in (7, 20, 33):  # it falls as much before its middle as after it
+        assert float(schedule(60 - beyond)) + float(schedule(60 + beyond)) == pytest.approx(2.0)
+    with pytest.raises(ValueError, match="warmup_steps=7, steps=7"):
+        WarmupCosine(1.0, 7, 7)
+
+
+@pytest.mark.parametrize("schedule", [LinearWarmup(0.5, 3), WarmupCosine(0.5, 3, 9)])
+def test_a_warm_up_comes_back_from_its_config(schedule):
+    restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(schedule))
+    assert type(restored) is type(schedule) and restored.get_config() == schedule.get_config()
+    assert [float(restored(step)) for step in (1, 3, 7)] == [float(schedule(step)) for step in (1, 3, 7)]
 
 
 def test_a_cooldown_leaves_the_schedule_as_it_is_until_it_begins():
