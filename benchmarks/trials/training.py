@@ -24,7 +24,6 @@ from keras_transformer.ground.errors import Interrupted
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.search.options import RUN_OPTIONS
 from train.config.run import load_config
-from train.config.training import check_idle_keys
 from train.report.curves import read_curves
 from train.workers.tf_config import ONLY_WORKER
 
@@ -164,10 +163,11 @@ def check_configuration(trial: Trial) -> None:
 def check_trainable(trial: Trial) -> None:
     """Raises ConfigError or CorpusError for what a training would refuse before its first step."""
     from train.data.prepare import load_corpus  # which loads TensorFlow
-    from train.record.changes import check_start  # and this Keras
+    from train.record.changes import check_start  # and these Keras
+    from train.record.opened_run import check_training
 
     config = load_config(trial.config, trial.settings)
-    check_idle_keys(config.training)
+    check_training(config.training)
     check_start(RunFolder(os.devnull), config, ONLY_WORKER)
     load_corpus(config.data)
 

@@ -142,6 +142,56 @@ def test_an_update_step_knows_the_place_of_its_variable():
     )
 
 
+def test_apply_updates_through_backend_update_step():
+    calls = []
+
+    class Noting(keras.optimizers.SGD):
+        def update_step(self, gradient, variable, learning_rate):
+            calls.append("one")
+
+        def _backend_update_step(self, grads, trainable_variables, learning_rate):
+            calls.append("all")
+            super()._backend_update_step(grads, trainable_variables, learning_rate)
+
+    variables, optimizer = [keras.Variable(np.zeros(2, "float32")) for _ in range(2)], Noting(1.0)
+    optimizer.build(variables)
+    optimizer.apply([tf.ones(2)] * 2)
+    assert calls == ["all", "one", "one"], (
+        "Optimizer.apply no longer updates through _backend_update_step: ScheduleFree would not count its rates. Find "
+        "what runs once per update now and add the squared rate there."
+    )
+
+
+def test_an_update_step_knows_which_variables_decay():
+    decays = []
+
+    class Noting(keras.optimizers.SGD):
+        def update_step(self, gradient, variable, learning_rate):
+            decays.append(self._use_weight_decay(variable))
+
+    variables, optimizer = [keras.Variable(np.zeros(2, "float32")) for _ in range(2)], Noting(1.0)
+    optimizer.exclude_from_weight_decay(var_list=variables[:1])
+    optimizer.build(variables)
+    optimizer.apply([tf.ones(2)] * 2)
+    assert decays == [False, True], (
+        "_use_weight_decay no longer tells which variables decay: ScheduleFree would decay all of them. See how Keras "
+        "leaves out those of exclude_from_weight_decay now."
+    )
+
+
+def test_muon_asks_which_weights_get_adamw():
+    class AllAdam(keras.optimizers.Muon):
+        def _should_use_adamw(self, variable):
+            return True
+
+    optimizer = AllAdam(1.0)
+    optimizer.build([keras.Variable(np.zeros((2, 3), "float32"))])
+    assert any("velocity" in variable.name for variable in optimizer.variables), (
+        "Muon.build no longer asks _should_use_adamw: embeddings would be made orthogonal. Find what it asks now and "
+        "override that in train/step/matrix_optimizers.py."
+    )
+
+
 def test_a_seed_generator_draws_the_state_of_the_stateless_scope():
     generator = keras.random.SeedGenerator(5)
     before = as_numpy(generator.state)

@@ -106,6 +106,8 @@ FIXED = [
     'model.norm="pre"',
     "training.ema_decay=0.9",
     'training.frozen=["embedding"]',
+    "training.optimizer=lion",
+    "training.optimizer_options={beta_2=0.95}",
     'training.precision="mixed_float16"',
 ]
 
@@ -114,6 +116,17 @@ FIXED = [
 def test_a_key_that_changes_what_weights_mean_is_refused_by_name(folder, override):
     with pytest.raises(ConfigError, match=f"{folder.path} was begun with another .*{override.partition('=')[0]}"):
         check_unchanged(folder, configuration(folder, override))
+
+
+def test_a_run_of_before_there_were_optimizers_goes_on_with_adam(folder, caplog):
+    text = folder.config.read_text(encoding="utf-8")
+    folder.config.write_text(text.replace('optimizer = "adam"\n', ""), encoding="utf-8")
+    assert "optimizer" not in folder.config.read_text(encoding="utf-8")
+    with caplog.at_level(logging.INFO, logger="train"):
+        check_unchanged(folder, configuration(folder))
+    assert not caplog.messages
+    with pytest.raises(ConfigError, match="training.optimizer was 'adam' and is 'muon'"):
+        check_unchanged(folder, configuration(folder, "training.optimizer=muon"))
 
 
 def test_a_run_of_before_there_was_normalization_goes_on_unless_another_one_is_asked_for(folder):

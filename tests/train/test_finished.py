@@ -198,9 +198,11 @@ def test_a_run_may_be_ended_where_it_stands(folder):
     assert keys == {"training.steps"}
     with pytest.raises(ConfigError, match=f"trained for {step} steps.*training.steps was 90 and is {step - 1}"):
         check_unchanged(folder, configuration(folder, f"training.steps={step - 1}"))
-    record(folder, "training.steps=90", "training.cooldown_steps=5")  # which the last steps would have been
-    with pytest.raises(ConfigError, match=f"training.steps was 90 and is {step}"):
-        check_unchanged(folder, configuration(folder, f"training.steps={step}", "training.cooldown_steps=5"))
+    for rate in (["cooldown_steps=5"], ["schedule=cosine", "warmup_steps=2"]):  # the last steps would have been others
+        ending = [f"training.{key}" for key in rate]
+        record(folder, "training.steps=90", *ending)
+        with pytest.raises(ConfigError, match=f"training.steps was 90 and is {step}"):
+            check_unchanged(folder, configuration(folder, f"training.steps={step}", *ending))
 
 
 def test_a_run_that_is_ended_where_it_was_stopped_was_not_trained_by_a_process_without_a_checkpoint(folder):

@@ -6,9 +6,10 @@ import pytest
 
 from keras_transformer.ground.errors import ConfigError
 from tests.support.models import as_numpy, assert_close, normal
-from train.config.training import TrainingConfig, check_idle_keys
+from train.config.training import OF_SCHEDULE, TrainingConfig, check_idle_keys
 from train.step.optimizer import training_optimizer
 
+SCHEDULES = sorted({schedule for schedules in OF_SCHEDULE.values() for schedule in schedules})
 TRAINING = TrainingConfig(warmup_steps=100, learning_rate_factor=0.5)
 
 
@@ -161,11 +162,33 @@ def test_float16_skips_an_update_that_overflows_and_halves_the_scale():
     assert int(optimizer.iterations) == 0
 
 
-@pytest.mark.parametrize(
-    ("key", "schedule"),
-    [("warmup_steps", "constant"), ("learning_rate_factor", "constant"), ("learning_rate", "paper")],
-)
-def test_a_key_of_the_other_schedule_is_refused(key, schedule):
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("key", OF_SCHEDULE)
+def test_a_key_of_another_schedule_is_refused(key, schedule):
     check_idle_keys(TrainingConfig(schedule=schedule))
-    with pytest.raises(ConfigError, match=f"training.{key} is 7.* has no effect.*training.schedule is .{schedule}"):
-        check_idle_keys(TrainingConfig(schedule=schedule, **{key: 7 if key == "warmup_steps" else 7.0}))
+    training = TrainingConfig(schedule=schedule, **{key: 7 if key.endswith("steps") else 7.0})
+    if schedule in OF_SCHEDULE[key]:
+        check_idle_keys(training)
+        return
+    with pytest.raises(
+        ConfigError, match=f"training.{key} is 7.* belongs to schedule .*training.schedule is .{schedule}"
+    ):
+        check_idle_keys(training)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rates"),
+    [
+        ({"schedule": "warmup"}, [0.25, 0.5, 0.5, 0.5, 0.5, 0.5]),
+        ({"schedule": "warmup", "cooldown_steps": 2}, [0.25, 0.5, 0.5, 0.5, 0.25, 0]),
+        ({"schedule": "cosine", "steps": 6}, [0.25, 0.5, 0.5, 0.5 * (2 + 2**0.5) / 4, 0.25, 0.5 * (2 - 2**0.5) / 4, 0]),
+    ],
+)
+def test_a_rate_warms_up_and_stays_or_falls_as_half_a_cosine(changes, rates):
+    _, optimizer = built(TrainingConfig(**{"learning_rate": 0.5, "warmup_steps": 2, "steps": 5, **changes}))
+    assert [float(optimizer._learning_rate(done)) for done in range(len(rates))] == pytest.approx(rates, abs=1e-7)
+
+
+def test_a_cosine_has_a_warm_up_that_ends_before_it():
+    with pytest.raises(ValueError, match="warmup_steps 5 is not less than steps 5"):
+        TrainingConfig(schedule="cosine", steps=5, warmup_steps=5)

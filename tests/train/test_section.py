@@ -9,15 +9,14 @@ import pytest
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.search.options import OPTIONS
 from keras_transformer.text.placeholders import MOST_PLACEHOLDERS
-from tests.support.runs import write_config
 from train.config.data import DataSection
-from train.config.run import SOURCES, load_config
+from train.config.run import SOURCES
 from train.config.section import Section
 from train.config.sources.files import FilesData
 from train.config.sources.numbers import LARGEST, NumbersData
 from train.config.sources.treebank import TreebankData
 from train.config.tokenizer import TokenizerConfig, check_tokenizer
-from train.config.training import TrainingConfig, check_idle_keys
+from train.config.training import TrainingConfig
 from train.config.translation import TranslationConfig
 
 RANGES = {  # values at the ends, values beyond: keys, each "Section.key"; a key of DataSection is one of every source
@@ -161,16 +160,6 @@ def test_a_tokenizer_that_would_change_the_symbols_of_its_text_is_refused(data, 
     with pytest.raises(ConfigError, match=sentence) if reason else contextlib.nullcontext():
         check_tokenizer(TokenizerConfig(**{key: True}), data, "here of {}".format)
     check_tokenizer(TokenizerConfig(), data, "here of {}".format)
-
-
-@pytest.mark.parametrize("key", ["learning_rate=1e-5", "warmup_steps=7", "learning_rate_factor=2.0"])
-def test_a_key_of_the_other_schedule_is_refused(tmp_path, key):
-    name = key.partition("=")[0]
-    schedule, other = ("paper", "constant") if name == "learning_rate" else ("constant", "paper")
-    changes = ["training.warmup_steps=4_000", f"training.schedule={schedule}", f"training.{key}"]
-    config = load_config(write_config(tmp_path), changes)  # as one of an older run may be read
-    with pytest.raises(ConfigError, match=f'{name} is .* schedule "{other}", and .*schedule is "{schedule}"'):
-        check_idle_keys(config.training)
 
 
 def test_a_device_processes_its_share_of_the_rows_of_a_micro_batch_at_once():

@@ -19,6 +19,7 @@ BEFORE_THEY_WERE_KEYS = {  # what a config.toml without them was trained with
     "tokenizer.split_digits": False,
     "tokenizer.placeholders": 0,
     "data.placeholders": 0.0,
+    "training.optimizer": "adam",
 }
 
 

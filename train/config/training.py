@@ -1,5 +1,6 @@
 """The section `training` of a run configuration: how weights are found."""
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import pydantic
@@ -9,7 +10,15 @@ from keras_transformer.ground.errors import ConfigError
 from .augmentation import AugmentationConfig
 from .section import PathText, Section
 
-OF_SCHEDULE = {"warmup_steps": "paper", "learning_rate_factor": "paper", "learning_rate": "constant"}
+OF_SCHEDULE = {  # which keys belong to which values of `schedule`
+    "warmup_steps": ("paper", "warmup", "cosine"),
+    "learning_rate_factor": ("paper",),
+    "learning_rate": ("constant", "warmup", "cosine"),
+    "cooldown_steps": ("paper", "constant", "warmup"),
+}
+SCHEDULE_FREE = "schedule_free"  # the optimizer that averages instead of lowering the rate
+OF_SCHEDULE_FREE = ("constant", "warmup")
+Option = bool | int | float | str | list[str]
 
 
 class RowLengths(NamedTuple):
@@ -51,10 +60,12 @@ class TrainingConfig(Section):
     shift_positions: int | None = pydantic.Field(None, ge=0)  # most random shift of a sentence's positions (SHAPE)
     bpe_dropout: float = pydantic.Field(0.0, ge=0, lt=1)  # merges left out per epoch (Provilkov et al. 2020: 0.1)
     augment: AugmentationConfig | None = None  # which pairs are changed per epoch, and how; None: none
-    schedule: Literal["paper", "constant"] = "paper"  # constant: plain Adam (Kingma & Ba 2015) with learning_rate
-    warmup_steps: int = pydantic.Field(4_000, ge=1)  # of the paper's schedule
+    optimizer: str = pydantic.Field("adam", min_length=1)  # a key of train/step/optimizer.py, or a class of Keras
+    optimizer_options: dict[str, Option] | None = pydantic.Field(None, min_length=1)  # its arguments: {beta_2 = 0.95}
+    schedule: Literal["paper", "constant", "warmup", "cosine"] = "paper"
+    warmup_steps: int = pydantic.Field(4_000, ge=1)  # in which the rate rises linearly; not of the constant schedule
     learning_rate_factor: float = pydantic.Field(1.0, gt=0)  # of the paper's schedule
-    learning_rate: float = pydantic.Field(1e-3, gt=0)  # of the constant schedule
+    learning_rate: float = pydantic.Field(1e-3, gt=0)  # the highest one, of the other schedules
     cooldown_steps: int = pydantic.Field(0, ge=0)  # at the end of `steps`, in which the rate falls linearly to 0
     clip_norm: float | None = pydantic.Field(None, gt=0)  # largest norm of all gradients together; None: any
     start_from: PathText | None = None  # the run folder whose weights training begins with
@@ -92,6 +103,8 @@ class TrainingConfig(Section):
             )
         if self.cooldown_steps > self.steps:
             raise ValueError(f"cooldown_steps {self.cooldown_steps} is more than steps {self.steps}")
+        if self.schedule == "cosine" and self.warmup_steps >= self.steps:
+            raise ValueError(f"warmup_steps {self.warmup_steps} is not less than steps {self.steps}")
         if self.profile_steps and self.profile_steps[1] > self.steps:
             raise ValueError(f"profile_steps {self.profile_steps} end after the last of {self.steps} steps")
         return self
@@ -100,24 +113,57 @@ class TrainingConfig(Section):
     def row_lengths(self) -> RowLengths:
         return RowLengths(self.source_row_length or self.row_length, self.row_length)
 
+    @property
+    def rate_ends(self) -> bool:
+        """Whether the learning rate falls to 0 at `steps`: another number of them has other rates before."""
+        return self.schedule == "cosine" or self.cooldown_steps > 0
+
     def positions_at_once(self, replicas: int) -> float:
         """Target positions that one of `replicas` devices processes at once."""
         return self.tokens_per_batch / (self.micro_batches * replicas)
 
 
 def check_idle_keys(training: TrainingConfig) -> None:
-    """Raises ConfigError for keys that have no effect with the chosen schedule or metric.
+    """Raises ConfigError for keys that do not go with the chosen schedule, optimizer or metric.
 
     `train` calls this for a run that is to be trained; one that has them in its config.toml can be read nevertheless.
     """
-    for name, schedule in OF_SCHEDULE.items():
-        if training.schedule != schedule and getattr(training, name) != type(training).model_fields[name].default:
+    for name, schedules in OF_SCHEDULE.items():
+        if training.schedule not in schedules and is_set(training, name):
             raise ConfigError(
-                f'training.{name} is {getattr(training, name)} and has no effect: it belongs to schedule "{schedule}", '
-                f'and training.schedule is "{training.schedule}". Leave it out, or set the other schedule.'
+                f"training.{name} is {getattr(training, name)}; it belongs to schedule {one_of(schedules)}, and "
+                f'training.schedule is "{training.schedule}". Leave it out, or set another schedule.'
             )
+    if training.optimizer == SCHEDULE_FREE:
+        check_schedule_free(training)
     if training.best_metric != "bleu" and not (training.patience or training.keep_best):
         raise ConfigError(
             f'training.best_metric is "{training.best_metric}" and has no effect: neither training.patience nor '
             "training.keep_best is set. Set one of them, or leave best_metric out."
         )
+
+
+def check_schedule_free(training: TrainingConfig) -> None:
+    """Raises ConfigError for what would lower the rate, or average once more, beside the average that it takes."""
+    if training.schedule not in OF_SCHEDULE_FREE:
+        raise ConfigError(
+            f'training.optimizer is "{SCHEDULE_FREE}"; it goes with schedule {one_of(OF_SCHEDULE_FREE)}, and '
+            f'training.schedule is "{training.schedule}". Set training.schedule = "warmup" with training.learning_rate.'
+        )
+    for name in ("cooldown_steps", "ema_decay"):
+        if is_set(training, name):
+            raise ConfigError(
+                f"training.{name} is {getattr(training, name)}, and training.optimizer "
+                f'"{SCHEDULE_FREE}" averages the weights itself, at a rate that does not fall: leave {name} out.'
+            )
+
+
+def is_set(training: TrainingConfig, name: str) -> bool:
+    """Whether a key has another value than its default."""
+    return getattr(training, name) != type(training).model_fields[name].default
+
+
+def one_of(texts: Sequence[str]) -> str:
+    """The texts in quotes: "a", "b" or "c"."""
+    *others, last = (f'"{text}"' for text in texts)
+    return f"{', '.join(others)} or {last}" if others else last

@@ -41,14 +41,16 @@ def parameter_count(config: BaseModelConfig) -> int:
     return FORMULAS[config.kind].parameter_count(config)
 
 
-def arrays_per_weight(training: TrainingConfig) -> int:
+def arrays_per_weight(training: TrainingConfig) -> float:
     """Arrays of the size of all weights that training keeps at once, at most.
 
-    These are the weights, their gradients and Adam's two moments; the moving average, if there is one; and weights and
-    gradients once more if a step is inspected for histograms.
+    These are the weights and their gradients; what the optimizer keeps, Adam two moments, and the moving average, if
+    there is one; and weights and gradients once more if a step is inspected for histograms.
     """
+    from ..step.optimizer import slots_per_weight  # here, so that estimates of operations need no TensorFlow
+
     is_inspected = 0 < training.histograms_every <= training.steps
-    return 4 + (training.ema_decay is not None) + 2 * is_inspected
+    return 2 + slots_per_weight(training) + 2 * is_inspected
 
 
 class NumberSizes(NamedTuple):
@@ -74,7 +76,7 @@ def number_sizes(training: TrainingConfig, on_gpu: bool) -> NumberSizes:
 
 
 def memory_bytes(
-    config: BaseModelConfig, rows: int, lengths: RowLengths, copies: int = 4, sizes: NumberSizes = USUAL
+    config: BaseModelConfig, rows: int, lengths: RowLengths, copies: float = 4, sizes: NumberSizes = USUAL
 ) -> int:
     """Memory that training takes on one device for its arrays, estimated from shapes.
 

@@ -12,7 +12,7 @@ from keras_transformer.ground.durations import duration
 from keras_transformer.ground.machine import gigabytes, has_bfloat16_products
 from keras_transformer.model_config import BaseModelConfig
 
-from ..config.training import RowLengths, TrainingConfig
+from ..config.training import OF_SCHEDULE, RowLengths, TrainingConfig
 from ..data.cleaning import dropped_lines
 from ..data.encoding import pair_keys, row_holding
 from ..data.prepare import PreparedData
@@ -183,7 +183,7 @@ def precision_lines(training: TrainingConfig) -> Iterator[str]:
 
 def warmup_lines(training: TrainingConfig) -> Iterator[str]:
     """A warning if training ends before the learning rate has reached its peak."""
-    if training.schedule == "paper" and training.warmup_steps > training.steps:
+    if training.schedule in OF_SCHEDULE["warmup_steps"] and training.warmup_steps > training.steps:
         yield (
             f"training.warmup_steps {training.warmup_steps:,} is more than training.steps {training.steps:,}: the "
             "learning rate never reaches its peak; lower warmup_steps or raise steps"

@@ -17,6 +17,7 @@ from keras_transformer.search.scores import NotFiniteError
 from ..config.training import TrainingConfig
 from ..data.batches import ShardedBatches
 from ..step.layer_charts import histograms, update_ratios
+from ..step.schedule_free import evaluation_weights
 from ..workers.workers import Workers
 from .best import (
     basis_of,
@@ -172,21 +173,23 @@ class AfterEachUpdate(keras.callbacks.Callback):
         return {what: times_left(self.progress.step, self.training.steps, every[what]) for what in every}
 
     def validate(self) -> None:
-        """Validate the weights as they are, and count whether they are the best so far.
+        """Validate the weights that would translate, and count whether they are the best so far.
 
         Raises DivergenceError, on every worker, if the validation finds something that is not finite.
         """
         validation, finding = None, ""
         if self.records is not None:
             try:
-                validation = self.records.validate()
+                with evaluation_weights(self.model):
+                    validation = self.records.validate()
             except NotFiniteError as error:
                 finding = first_line_of(error)
         if finding := self.workers.text_of_chief(finding):
             raise self.check_divergence.of_validation(self.progress, finding)
         if self.records is not None:
             self.write_validation(self.records.metrics, validation)
-            self.inspect(self.records.inspections)
+            with evaluation_weights(self.model):
+                self.inspect(self.records.inspections)
             if (self.training.patience or self.training.keep_best) and not has_score(validation, self.training):
                 log.warning(
                     "the %s of this validation is undefined, so that it counts neither for training.patience nor for "

@@ -1,5 +1,6 @@
 """Checkpoints: weights, optimizer and progress in one file each; the last ones averaged into what translation uses."""
 
+import collections
 import dataclasses
 import errno
 import fnmatch
@@ -19,12 +20,14 @@ from keras_transformer.ground.machine import processor_cores
 from keras_transformer.ground.notations import json_of
 from keras_transformer.runs.run_folder import CHECKPOINTS
 
+from ..step.schedule_free import BETA, Z, averages_in
 from ..workers.workers import Workers
 from .progress import Progress
 
 log = logging.getLogger("train")
 
 BEST = re.compile(r"best-\d{8}\.npz")
+NUMBERED = re.compile(r"((?:.*/)?variable)(_\d+)?")  # the path of a variable that was given no name
 PART = re.compile(r"(step|best)-\d{8}\.npz\.part")  # what a process that was killed had written of one
 
 
@@ -224,19 +227,29 @@ def assign(path: pathlib.Path, arrays: dict[str, np.ndarray], variables: dict[st
 
 
 def named_variables(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> dict[str, keras.Variable]:
-    """Return everything that a checkpoint holds beside the progress, by its name in the file."""
+    """Return everything that a checkpoint holds beside the progress, by its name in the file.
+
+    An optimizer may give two variables one path, as Keras' Adafactor does, or leave a path to Keras, which numbers it
+    by what else the process has made. Such a variable also has its place among all of them in its name.
+    """
     named = {f"model/{variable.path}": variable for variable in model.weights}
-    return named | {f"optimizer/{variable.path}": variable for variable in optimizer.variables}
+    counts = collections.Counter(variable.path for variable in optimizer.variables)
+    for place, variable in enumerate(optimizer.variables):
+        path = NUMBERED.sub(r"\1", variable.path)
+        named[f"optimizer/{path}" if path == variable.path and counts[path] == 1 else f"optimizer/{path}/{place}"] = (
+            variable
+        )
+    return named
 
 
-def read_checkpoint(path: pathlib.Path, prefix: str = "") -> dict[str, np.ndarray]:
-    """Return the arrays of a checkpoint whose names start with `prefix`.
+def read_checkpoint(path: pathlib.Path, prefix: str = "", ends: tuple[str, ...] = ("",)) -> dict[str, np.ndarray]:
+    """Return the arrays of a checkpoint whose names start with `prefix` and end with one of `ends`.
 
     Raises DamagedCheckpoint for a damaged file, and CheckpointError for one that the file system refuses to read.
     """
     try:
         with np.load(path) as archive:
-            return {name: archive[name] for name in archive.files if name.startswith(prefix)}
+            return {name: archive[name] for name in archive.files if name.startswith(prefix) and name.endswith(ends)}
     except (OSError, *DAMAGED_ARCHIVE) as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # EINVAL: damage points elsewhere
             raise CheckpointError(
@@ -247,8 +260,12 @@ def read_checkpoint(path: pathlib.Path, prefix: str = "") -> dict[str, np.ndarra
 
 
 def read_weights(path: pathlib.Path) -> dict[str, np.ndarray]:
-    """Return the weights of a checkpoint by weight path. Raises CheckpointError for a damaged file."""
-    return {name.removeprefix("model/"): array for name, array in read_checkpoint(path, "model/").items()}
+    """Return the weights of a checkpoint that translate, by weight path. Raises CheckpointError for a damaged file.
+
+    They are the model's, or if the optimizer is schedule-free their average, for which it reads that one's arrays.
+    """
+    weights = {name.removeprefix("model/"): array for name, array in read_checkpoint(path, "model/").items()}
+    return averages_in(weights, read_checkpoint(path, "optimizer/", (Z, BETA)))
 
 
 def assign_weights(model: keras.Model, arrays: dict[str, np.ndarray]) -> None:

@@ -20,6 +20,8 @@ REWINDS = 10  # to one checkpoint; if training diverges on more batches than tha
 GENTLER = {  # by training.schedule
     "paper": "Lower training.learning_rate_factor or raise training.warmup_steps",
     "constant": "Lower training.learning_rate",
+    "warmup": "Lower training.learning_rate or raise training.warmup_steps",
+    "cosine": "Lower training.learning_rate or raise training.warmup_steps",
 }
 CONTINUE = "then run the same command again: it continues from the last checkpoint, or begins anew if there is none"
 ANOTHER_MODEL = 'A Transformer with model.norm = "pre", in another run_folder, takes higher rates.'

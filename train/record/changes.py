@@ -32,6 +32,7 @@ FIXED = (  # sections and keys that decide what a weight means, or which arrays 
     "tokenizer.",
     "training.ema_decay",
     "training.frozen",
+    "training.optimizer",  # with its options
 )
 
 

@@ -62,10 +62,11 @@ def refuse_untrained(folder: RunFolder, config: RunConfig, changes: Changes, pat
 def is_where_it_stands(key: str, config: RunConfig, progress: Progress) -> bool:
     """Whether this is the number of steps, and a run of just as many would have trained the same.
 
-    So a run that was stopped can be ended where it stands. With a cool-down, its last steps would have been others.
+    So a run that was stopped can be ended where it stands. With a cool-down or a cosine, its last steps would have been
+    others.
     """
     training = config.training
-    return key == "training.steps" and training.steps == progress.step and not training.cooldown_steps
+    return key == "training.steps" and training.steps == progress.step and not training.rate_ends
 
 
 def is_default(config: RunConfig, key: str, before: str, now: str) -> bool:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from keras_transformer.runs.run_folder import RunFolder
 
 from ..config.run import RunConfig
-from ..config.training import check_idle_keys
+from ..config.training import TrainingConfig, check_idle_keys
 from ..data.prepare import PreparedData, keep_check_lines
+from ..step.optimizer_choice import check_optimizer
 from ..workers.tf_config import Worker
 from ..workers.workers import Workers
 from .changes import check_start, check_unchanged, with_found_micro_batches, write_configuration
@@ -32,7 +33,7 @@ def run_to_train(config: RunConfig, worker: Worker) -> Iterator[OpenedRun]:
 
     Raises ConfigError if it cannot begin or go on with this configuration.
     """
-    check_idle_keys(config.training)
+    check_training(config.training)
     with run_folder_of(config.run_folder, worker) as folder:
         yield checked(folder, config, worker)
 
@@ -40,9 +41,15 @@ def run_to_train(config: RunConfig, worker: Worker) -> Iterator[OpenedRun]:
 @contextlib.contextmanager
 def run_to_read(config: RunConfig, worker: Worker) -> Iterator[OpenedRun]:
     """As `run_to_train`, but creates and locks nothing."""
-    check_idle_keys(config.training)
+    check_training(config.training)
     with run_folder_to_read(config.run_folder, worker) as folder:
         yield checked(folder, config, worker)
+
+
+def check_training(training: TrainingConfig) -> None:
+    """Raises ConfigError for keys of [training] that do not go together, and for an optimizer that there is not."""
+    check_idle_keys(training)
+    check_optimizer(training)
 
 
 def checked(folder: RunFolder, config: RunConfig, worker: Worker) -> OpenedRun:

@@ -20,7 +20,8 @@ from ..loop.checkpoints import (
     read_weights,
     step_of,
 )
-from ..step.optimizer import average_path
+from ..step.optimizer import AVERAGE
+from ..step.schedule_free import slot_name
 from .validation import Validation
 
 log = logging.getLogger("train")
@@ -88,10 +89,8 @@ def candidate_weights(folder: RunFolder, training: TrainingConfig) -> list[tuple
 
 def moving_average(path: pathlib.Path) -> dict[str, Any]:
     """The moving averages in a checkpoint, by weight path. A frozen weight has no average and is taken as it is."""
-    averages = read_checkpoint(path, "optimizer/")
-    return {
-        name: averages.get(f"optimizer/{average_path(name)}", weight) for name, weight in read_weights(path).items()
-    }
+    slots = {name.rpartition("/")[2]: array for name, array in read_checkpoint(path, "optimizer/").items()}
+    return {name: slots.get(slot_name(name, AVERAGE), weight) for name, weight in read_weights(path).items()}
 
 
 def best_candidate(checkpoints: Checkpoints, last: pathlib.Path) -> list[tuple[str, dict[str, Any]]]:
