@@ -14,9 +14,10 @@ import numpy as np
 import typer
 
 from benchmarks.errors import BenchmarkError, names_in
-from benchmarks.quality.variants_table import LENGTHS, Training, better_rate, draw, table
+from benchmarks.quality.rates_and_seeds import ended, order
+from benchmarks.quality.variants_table import LENGTHS, Training, draw, table
 from benchmarks.result_files import RESULTS, whole_command_line, write_result
-from benchmarks.trials.outcome import Trial, read_outcome, step_seconds
+from benchmarks.trials.outcome import Trial, step_seconds
 from benchmarks.trials.sizes import check_same_size
 from benchmarks.trials.training import Folder, Only, check_all, seconds_per_step, trained
 from keras_transformer.commands.console import exit_codes
@@ -68,18 +69,11 @@ class Series(NamedTuple):
 
     def trainings(self, kept: pathlib.Path) -> list[Training]:
         """All that have ended."""
-        asked = ((name, rate, seed) for seed in range(1, self.seeds + 1) for rate in RATES for name in VARIANTS)
-        ended = ((key, read_outcome(self.trial(*key), kept)) for key in asked)
-        return [Training(*key, outcome) for key, outcome in ended if outcome]
+        return ended(self.trial, VARIANTS, RATES, self.seeds, kept)
 
     def order(self, names: Sequence[str], kept: pathlib.Path) -> Iterator[Trial]:
-        """What to train, one after the other: a stop after any of them leaves rows that can be compared.
-
-        First come all variants at one rate, then at the other, then with the other seeds at their better rate.
-        """
-        yield from (self.trial(name, rate, 1) for rate in RATES for name in names)
-        for seed in range(2, self.seeds + 1):
-            yield from (self.trial(name, better_rate(self.trainings(kept), name), seed) for name in names)
+        """What to train, one after the other, see `rates_and_seeds.order`."""
+        return order(self.trial, names, RATES, self.seeds, kept)
 
 
 @app.command()
