@@ -13,6 +13,7 @@ from keras_transformer.commands.signals import signals_raise
 from keras_transformer.ground.files import write_atomically
 from keras_transformer.ground.imports import quiet_imports
 from keras_transformer.pieces.context import NO_CONTEXT
+from keras_transformer.runs.aligned_by import AlignedBy
 from keras_transformer.runs.confidence import calibration_of
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.versions import CONTEXT
@@ -32,7 +33,7 @@ class SavedModel:
         int | None,
         typer.Option(
             help="The decoder block, counted from 1, whose attention aligns words in the signature translate.",
-            show_default="the last but one",
+            show_default="what `align` has chosen, else the last but one",
         ),
     ] = None
     signatures: Annotated[
@@ -70,6 +71,7 @@ class SavedModel:
             raise ExportError(f"--litert is float32 and --precision is {self.precision}: leave one of them out.")
         if self.litert:
             require_litert()  # without it the local server answers by the graph alone, and nothing would be compared
+        aligned_by = job.alignment if self.alignment_layer is None else AlignedBy(self.alignment_layer)
         transformer, tokenizer = job.load_run()
         transformer = in_precision(transformer, self.precision)
         lines = job.lines()
@@ -84,6 +86,7 @@ class SavedModel:
             shortlist=job.load_shortlist(),
             languages=job.languages,
             context=job.context,
+            alignment=aligned_by,
         )
         with quiet_imports():  # the tokenizer prints a notice
             graph = ServedGraph(
@@ -91,7 +94,7 @@ class SavedModel:
                 tokenizer,
                 job.options,
                 translator.max_source_tokens,
-                self.alignment_layer,
+                aligned_by,
                 calibration,
                 translator.shortlist,
                 job.languages,
@@ -106,5 +109,5 @@ class SavedModel:
             if lines:
                 log.info("written; comparing each runtime with the Translator on %d lines", len(lines))
                 run = RunFolder(job.run)
-                print(summary(certify(unfinished, run, translator, lines, self.precision, graph.alignment_layer)))
+                print(summary(certify(unfinished, run, translator, lines, self.precision, graph.aligned_by)))
             return publish(unfinished)

@@ -33,7 +33,9 @@ from keras_transformer.shortlist.shortlist import Shortlist
 LINE = "a b c d e f"
 MANY = 32  # lines at once
 LONGEST = 16  # tokens of a source that the exports take
+EXTRA = 8  # tokens that an output has beyond its source: it fits the room of such a source, as nearly all text does
 LITE = ["--format", "litert", "--quantization", "int8", "--no-check", "--max-source-tokens", LONGEST]
+LITE += ["--extra-length", EXTRA]
 HEAD = (
     f"| beam | shortlist | lines | tokens of each | LiteRT int8 | CTranslate2 {ctranslate2.__version__}, int8 "
     "| of its time |\n|---:|---|---:|---:|---:|---:|---:|"

@@ -13,6 +13,7 @@ from keras_transformer.ground.machine import package_versions, processor_and_cor
 from keras_transformer.pieces.normalization import is_blank
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.aligned_by import AlignedBy
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.versions import CERTIFICATE
 from keras_transformer.search.options import RUN_OPTIONS
@@ -50,7 +51,7 @@ def certify(
     translator: Translator,
     lines: list[str],
     precision: str,
-    alignment_layer: int,
+    aligned_by: AlignedBy,
 ) -> dict[str, Any]:
     """Write certificate.json into a version, and return its content.
 
@@ -71,7 +72,8 @@ def certify(
         "made_with": made_with,
         "oldest_tensorflow": oldest_tensorflow(operations_in(meta_graph(version)), made_with["tensorflow"]),
         "precision": precision,
-        "alignment_layer": alignment_layer,
+        "alignment_layer": aligned_by.block,
+        "alignment_reads": aligned_by.reads,
         "search": {name: getattr(translator.options, name) for name in RUN_OPTIONS},
         "sha256": {path.name: sha256_of(path) for path in files},
         "example": example_of(lines),

@@ -10,6 +10,7 @@ from keras_transformer.pieces.batching import BYTES_PER_TOKEN
 from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
 from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.runs.aligned_by import LAST_BUT_ONE, AlignedBy
 from keras_transformer.runs.confidence import Calibration
 from keras_transformer.search.options import SearchOptions, check_coverage, check_reads_no_text
 from keras_transformer.search.plan import SearchPlan
@@ -22,6 +23,7 @@ from keras_transformer.search.short_vocabulary import ShortlistTable
 from keras_transformer.search.trace import EXPLAINED_TOKENS
 from keras_transformer.shortlist.shortlist import Shortlist
 from keras_transformer.text.placeholders import placeholders_in
+from keras_transformer.translation.aligner import of_reading_steps
 from keras_transformer.translation.compiled_search import table_for
 from keras_transformer.translation.forced import Forced, ForcedDecoder
 
@@ -57,7 +59,7 @@ from .request import (
     signature,
 )
 from .slices import first_bytes, in_slices, lengths_of, padded, with_end
-from .text_outputs import EMPTY, alignments, checked_layer, fill_up, joined, written
+from .text_outputs import EMPTY, alignments, fill_up, joined, written
 
 
 class ServedGraph(tf.Module):
@@ -67,16 +69,15 @@ class ServedGraph(tf.Module):
         transformer, tokenizer: a trained pair.
         options: how to search by default; the beam of a request is at most as large as this one.
         max_source_tokens: longer sentences are truncated to this number of tokens, EOS included.
-        alignment_layer: the decoder block, counted from 1, whose attention to the source aligns words. None means the
-            last but one, which is best (Garg et al. 2019), or the only one. If the decoder does not attend to the
-            source, alignments are empty.
+        aligned_by: the attention that aligns words. If the decoder does not attend to the source, alignments are
+            empty.
         calibration: of the run; None: outputs have no confidences.
         shortlist: of the run, for options whose `shortlist` is "on".
         languages: which the model reads and writes, and which of them a request means that names none.
 
     Only the weights and the tokenizer's model are tracked, and so saved: no layer, no optimizer.
-    Raises ExportError if weights and products are neither all float32 nor all bfloat16 and if there is no such
-    alignment_layer, and ConfigError for a coverage penalty of a model that does not attend to its source.
+    Raises ExportError if weights and products are neither all float32 nor all bfloat16, and ConfigError if there is no
+    such block and for a coverage penalty of a model that does not attend to its source.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class ServedGraph(tf.Module):
         tokenizer: Tokenizer,
         options: SearchOptions,
         max_source_tokens: int,
-        alignment_layer: int | None = None,
+        aligned_by: AlignedBy = LAST_BUT_ONE,
         calibration: Calibration | None = None,
         shortlist: Shortlist | None = None,
         languages: Languages = NO_LANGUAGES,
@@ -110,7 +111,7 @@ class ServedGraph(tf.Module):
         self._table = table and ShortlistTable(*(tf.Variable(part, False) for part in table[:2]))  # saved once
         self._plan = SearchPlan(options, shortlist=self._table)
         self._decoder, self._prepared = prepared_decoder(transformer, options, self._table)
-        self.alignment_layer = checked_layer(alignment_layer, transformer.model_config.memory_attentions)
+        self.aligned_by = aligned_by.in_model(transformer.model_config.memory_attentions)
         self._forced = ForcedDecoder(transformer)
         self.longest_output = max_source_tokens + options.extra_length
         if (positions := transformer.model_config.position_limit) is not None:
@@ -288,10 +289,12 @@ class ServedGraph(tf.Module):
 
     def alignments_of(self, forced: Forced, source_pieces, target_pieces):
         """Align the words of R sentences and their outputs: string (R, S), string (R, T) -> string (R,)."""
-        attention = forced.attention.get(f"decoder_block_{self.alignment_layer}/memory")  # (R, h, T, S)
+        attention = forced.attention.get(f"decoder_block_{self.aligned_by.block}/memory")  # (R, h, T, S)
         if attention is None:
             return tf.fill(tf.shape(source_pieces)[:1], "")
-        return alignments(tf.reduce_mean(tf.cast(attention, tf.float32), axis=1), source_pieces, target_pieces)
+        of_steps = tf.reduce_mean(tf.cast(attention, tf.float32), axis=1)
+        of_tokens = of_reading_steps(of_steps) if self.aligned_by.reads else of_steps
+        return alignments(of_tokens, source_pieces, target_pieces)
 
     def score(self, text, translation, length_penalty, **languages) -> dict:
         """Compute the log-probability of a translation of each line.

@@ -3,9 +3,6 @@
 import tensorflow as tf
 
 from keras_transformer.search.scores import NEVER
-from keras_transformer.translation.aligner import alignment_layer
-
-from ..versions import ExportError
 
 EMPTY = {  # by output: what `translate` returns in place of a hypothesis that does not exist
     "translations": tf.constant(""),
@@ -18,20 +15,6 @@ EMPTY = {  # by output: what `translate` returns in place of a hypothesis that d
     "is_forced": tf.constant(False),
 }
 WORD_START = "\u2581"  # how SentencePiece writes the space before a word
-
-
-def checked_layer(asked: int | None, layers: int) -> int:
-    """Return the decoder block, counted from 1, whose attention aligns words, of a model with so many that attend.
-
-    None is the best one. Raises ExportError if there is none such.
-    """
-    if asked is None:
-        return alignment_layer(layers)
-    if not layers:
-        raise ExportError(f"alignment_layer is {asked}, but this model attends to no source.")
-    if not 1 <= asked <= layers:
-        raise ExportError(f"alignment_layer is {asked}; this model has decoder blocks 1 to {layers}.")
-    return asked
 
 
 def joined(words, is_there):

@@ -103,7 +103,13 @@ def check_files(sources: list[pathlib.Path], targets: list[pathlib.Path], lexico
         raise ConfigError("--lexicon has probabilities, and --source would learn them: give one of them.")
     if lexicon is None and not sources:
         raise ConfigError("There is no text: give --source FILE and --target FILE, or --lexicon FILE.")
-    if lexicon is None and len(sources) != len(targets):
+    if lexicon is None:
+        check_pairs(sources, targets)
+
+
+def check_pairs(sources: list[pathlib.Path], targets: list[pathlib.Path]) -> None:
+    """Raises ConfigError unless there is a file of targets for each of sources."""
+    if len(sources) != len(targets):
         raise ConfigError(
             f"--source is given {len(sources)} times and --target {len(targets)} times: give a pair of files each time."
         )
@@ -139,12 +145,9 @@ def by_frequency(sentences: Iterable[list[int]]) -> list[int]:
     return sorted(counts, key=lambda piece: (-counts[piece], piece))
 
 
-def encoded_pairs(sources: list[pathlib.Path], targets: list[pathlib.Path], tokenizer: "Tokenizer") -> tuple[Ids, Ids]:
-    """Return the ids of both sides of at most MOST_PAIRS pairs, at equal distances.
-
-    Raises InputError if two files have not as many lines, or if there is no pair with text on both sides.
-    """
-    texts = [], []
+def texts_of(sources: list[pathlib.Path], targets: list[pathlib.Path]) -> tuple[list[str], list[str]]:
+    """Return the lines of both sides. Raises InputError if two files have not as many."""
+    texts: tuple[list[str], list[str]] = [], []
     for files in zip(sources, targets, strict=True):
         sides = [list(unpacked_lines(file)) for file in files]
         if len(sides[0]) != len(sides[1]):
@@ -154,6 +157,15 @@ def encoded_pairs(sources: list[pathlib.Path], targets: list[pathlib.Path], toke
             )
         for text, side in zip(texts, sides, strict=True):
             text += side
+    return texts
+
+
+def encoded_pairs(sources: list[pathlib.Path], targets: list[pathlib.Path], tokenizer: "Tokenizer") -> tuple[Ids, Ids]:
+    """Return the ids of both sides of at most MOST_PAIRS pairs, at equal distances.
+
+    Raises InputError if two files have not as many lines, or if there is no pair with text on both sides.
+    """
+    texts = texts_of(sources, targets)
     step = -(-len(texts[0]) // MOST_PAIRS) or 1
     source_ids, target_ids = tokenizer.encode_batch(texts[0][::step]), tokenizer.encode_target_batch(texts[1][::step])
     pairs = [

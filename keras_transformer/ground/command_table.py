@@ -47,6 +47,7 @@ GROUPS = {
             "",
             "Build the shortlist with which a run translates faster.",
         ),
+        "align": Command("keras_transformer.commands.align", "", "Choose the attention with which a run aligns words."),
     },
     "Import": {
         "import": Command(

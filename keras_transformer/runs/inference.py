@@ -14,6 +14,7 @@ from keras_transformer.ground.files import write_atomically
 from keras_transformer.ground.notations import json_of, toml_of
 from keras_transformer.pieces.context import NO_CONTEXT, Context
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
+from keras_transformer.runs.aligned_by import LAST_BUT_ONE, AlignedBy
 from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
 
 log = logging.getLogger("keras_transformer")
@@ -28,7 +29,8 @@ class Inference(NamedTuple):
     outputs: "text", or "trees" that are written as lines of brackets.
     search: values of RUN_OPTIONS that commands take for options which are left out; others have their usual defaults.
     longest_source: tokens that a source sentence of the training text had at most, EOS included; None: not known.
-    languages: which it reads and writes, and how it is told them. context: what it reads of a document.
+    languages: which it reads and writes, and how it is told them. context: what it reads of a document. alignment:
+    which attention aligns words.
     """
 
     outputs: str = TEXT
@@ -36,6 +38,7 @@ class Inference(NamedTuple):
     longest_source: int | None = None
     languages: Languages = NO_LANGUAGES
     context: Context = NO_CONTEXT
+    alignment: AlignedBy = LAST_BUT_ONE
 
     def check(self) -> None:
         """Raises ConfigError for a value that makes no sense."""
@@ -50,6 +53,7 @@ class Inference(NamedTuple):
         if length is not None and (not isinstance(length, numbers.Integral) or isinstance(length, bool) or length < 1):
             raise ConfigError(f"longest_source is {length!r}; it must be a whole number of at least 1, or null.")
         self.languages.check()
+        self.alignment.check()
 
     def options(self) -> SearchOptions:
         """How this model searches unless told otherwise."""
@@ -60,9 +64,11 @@ class Inference(NamedTuple):
         longest_source = None if self.longest_source is None else int(self.longest_source)
         values = self._asdict() | {"search": dict(self.search), "longest_source": longest_source}
         values["languages"] = self.languages.as_json()
-        values["context"] = self.context.as_json()
+        values["context"], values["alignment"] = self.context.as_json(), self.alignment._asdict()
         if self.context == NO_CONTEXT:
             del values["context"]
+        if self.alignment == LAST_BUT_ONE:
+            del values["alignment"]
         write_atomically(path, json.dumps(values, indent=2) + "\n")
 
     @classmethod
@@ -73,7 +79,8 @@ class Inference(NamedTuple):
             values = {name: value for name, value in values.items() if name not in FIELDS_NO_MORE}
             languages = Languages.of(values.pop("languages", {}))
             context = Context.of(values.pop("context", {}))
-            inference = cls(**values, languages=languages, context=context)
+            alignment = AlignedBy(**values.pop("alignment", {}))
+            inference = cls(**values, languages=languages, context=context, alignment=alignment)
             inference.check()
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None

@@ -29,6 +29,7 @@ from keras_transformer.pieces.sources import (
 )
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.aligned_by import LAST_BUT_ONE, AlignedBy
 from keras_transformer.runs.confidence import Calibration, calibration_of, confidence_by
 from keras_transformer.runs.inference import Inference
 from keras_transformer.runs.kinds import config_of, joint_decoder
@@ -78,6 +79,7 @@ class Translator(Engine):
         shortlist: of the run, for options whose `shortlist` is "on".
         languages: which the model reads and writes, and how it is told them. `load` takes those of the run.
         context: what the model reads of the document of a line. `load` takes that of the run.
+        alignment: which attention aligns words, of the first model. `load` takes that of the run.
         trees_only: search only for outputs that are trees over the words; for a run that was trained on a treebank.
         calibration: from a score to the `confidence` of a Translation; None: it has none. `load` takes that of the run.
 
@@ -103,6 +105,7 @@ class Translator(Engine):
         shortlist: Shortlist | None = None,
         languages: Languages = NO_LANGUAGES,
         context: Context = NO_CONTEXT,
+        alignment: AlignedBy = LAST_BUT_ONE,
     ):
         check_backend(type(self).__name__)
         check_options(options)
@@ -118,7 +121,7 @@ class Translator(Engine):
         self.batch_size, self.max_source_tokens = batch_size, longest_source(self._decoder.config, max_source_tokens)
         self.trained_tokens, self.longer_than_trained = trained_tokens, 0  # lines, of all texts so far
         self.calibration = calibration
-        self._aligner = Aligner(models[0], tokenizer, self.max_source_tokens)
+        self._aligner = Aligner(models[0], tokenizer, self.max_source_tokens, alignment)
         self._longest_output = self._decoder.config.position_limit or LONGEST_SOURCE
         if trees_only:
             self.name, self.abilities = "A search for trees only", frozenset()
@@ -126,9 +129,10 @@ class Translator(Engine):
             self.name, self.abilities = "A model with words of Moses", frozenset()
         self.takes_limits = bool(self.abilities)  # elsewhere the text of the first tokens is not that of all
         self._placeholders = placeholders_in(tokenizer.pieces())
+        self.attentions = config_of(models[0]).memory_attentions  # decoder blocks that attend to the source
         self.placeholders, self.aligns = len(self._placeholders), self._aligner.aligns
         self.languages, self._mark_reader = languages, MarkReader(languages, tokenizer)
-        self.context = context
+        self.context, self.alignment = context, alignment
         self._reader = ConstraintReader(tokenizer, self._longest_output, self._longest_output)
         self._search_as(options, shortlist)
 
@@ -184,6 +188,7 @@ class Translator(Engine):
             "shortlist": shortlist_of(RunFolder(folders[0]), options),
             "languages": inferences[0].languages,
             "context": inferences[0].context,
+            "alignment": inferences[0].alignment,
         }
         translator = cls(models, tokenizer, options, **of_run | kwargs)
         translator._inference = inferences[0]
@@ -214,7 +219,11 @@ class Translator(Engine):
             raise ConfigError(f"A preset holds one model, and this ensemble has {len(self._models)}: save one of them.")
         search = {name: getattr(self.options, name) for name in RUN_OPTIONS}
         inference = self._inference._replace(
-            search=search, longest_source=self.trained_tokens, languages=self.languages, context=self.context
+            search=search,
+            longest_source=self.trained_tokens,
+            languages=self.languages,
+            context=self.context,
+            alignment=self.alignment,
         )
         save_with_tokenizer(self._models[0], self.tokenizer, folder, check_lines, inference, dtype)
         saved = RunFolder(folder)
@@ -255,6 +264,12 @@ class Translator(Engine):
 
     def align(self, pairs: Sequence[tuple[str, Translation]], asks: Sequence[Ask]) -> Sequence[Alignment]:
         return self._aligner.align_lines(pairs, self._marks(asks))
+
+    def align_by(
+        self, ways: Sequence[AlignedBy], pairs: Sequence[tuple[str, Translation]], asks: Sequence[Ask]
+    ) -> list[list[list[tuple[int, int]]]]:
+        """Return the alignments by each of several ways, whose blocks are 1 to `attentions`: see `Engine.align`."""
+        return self._aligner.align_lines_by(ways, pairs, self._marks(asks))
 
     def _search_ids(self, sources: list[list[int]], asked: list[Constraints]) -> list[list[Translation]]:
         results = [[] if ids else [Translation("", 0.0, confidence=self._confidence(0.0, 0))] for ids in sources]

@@ -13,6 +13,7 @@ from export.graph.slices import SLICE_ROWS
 from export.graph.text_outputs import alignments, without_duplicates
 from keras_transformer.ground.tokens import EOS
 from keras_transformer.model import Transformer
+from keras_transformer.runs.aligned_by import LAST_BUT_ONE, AlignedBy
 from keras_transformer.runs.saved_run import load_run
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.scores import NEVER
@@ -283,23 +284,29 @@ def words_of(pieces):
 
 
 def aligned(weights, source, target):
-    """Return each word of `target` with the word of `source` to which its pieces attend most; weights (T, S)."""
+    """Return each word of `target` with the word of `source` to which its pieces attend most; weights (T - 1, S)."""
     of_source, of_target = words_of(source), words_of(target)
     attended = [
-        [weights[:-1, :-1][of_target == word][:, of_source == other].sum() for other in range(of_source[-1] + 1)]
+        [weights[:, :-1][of_target == word][:, of_source == other].sum() for other in range(of_source[-1] + 1)]
         for word in range(of_target[-1] + 1)
     ]
     return " ".join(f"{np.argmax(sums)}-{word}" for word, sums in enumerate(attended))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("alignment_layer", "layer"), [(None, 2), (1, 1), (3, 3)])
-def test_words_are_aligned_by_all_heads_of_one_layer_the_last_but_one_by_default(
-    deep_pair, eager, alignment_layer, layer
-):
+@pytest.mark.parametrize(
+    ("aligned_by", "way"),
+    [
+        (LAST_BUT_ONE, (2, False)),
+        (AlignedBy(1), (1, False)),
+        (AlignedBy(3), (3, False)),
+        (AlignedBy(1, True), (1, True)),
+    ],
+)
+def test_words_are_aligned_by_all_heads_of_one_block_in_one_step(deep_pair, eager, aligned_by, way):
     transformer, tokenizer = deep_pair
     options = SearchOptions(beam_size=1, extra_length=6)
-    answer = asker(ServedGraph(*deep_pair, options, LONGEST, alignment_layer))("translate", LINES[:4])
+    answer = asker(ServedGraph(*deep_pair, options, LONGEST, aligned_by))("translate", LINES[:4])
     forced, written, expected = ForcedDecoder(transformer), tokenizer.pieces(), {}
     for line, target in zip(LINES, answer["pieces"][:, 0], strict=False):
         source, target = [*tokenizer.encode(line), EOS], target.decode().split(" ")
@@ -307,11 +314,11 @@ def test_words_are_aligned_by_all_heads_of_one_layer_the_last_but_one_by_default
         for block in (1, 2, 3):
             heads = attention[f"decoder_block_{block}/memory"][0].numpy()  # (h, T, S)
             for name, weights in (("all heads", heads.mean(axis=0)), ("the first head", heads[0])):
-                expected.setdefault((block, name), []).append(
-                    aligned(weights, [written[piece] for piece in source], target)
-                )
+                for reads, of_tokens in ((False, weights[:-1]), (True, weights[1:])):
+                    words = aligned(of_tokens, [written[piece] for piece in source], target)
+                    expected.setdefault(((block, reads), name), []).append(words)
     found = texts_of(answer["alignments"][:, 0])
-    assert [key for key, alignments in expected.items() if alignments == found] == [(layer, "all heads")]
+    assert [key for key, alignments in expected.items() if alignments == found] == [(way, "all heads")]
 
 
 def test_duplicates_go_to_the_end_and_have_no_score():

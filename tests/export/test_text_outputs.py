@@ -4,8 +4,7 @@ import pytest
 import tensorflow as tf
 
 from export.graph.served_graph import ServedGraph
-from export.graph.text_outputs import alignments, checked_layer, fill_up, joined, without_duplicates, written
-from export.versions import ExportError
+from export.graph.text_outputs import alignments, fill_up, joined, without_duplicates, written
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.scores import NEVER
 from keras_transformer.translation.translator import Translator
@@ -35,20 +34,6 @@ def test_a_translation_that_its_limit_ended_is_marked(pair):
     assert found.any() and not found.all()
     expected = Translator(*pair, options, max_source_tokens=40).translate(lines)
     assert ask("serving_default", lines)["is_cut"].tolist() == [translation.is_cut for translation in expected]
-
-
-@pytest.mark.parametrize(("asked", "layers", "layer"), [(1, 3, 1), (3, 3, 3), (None, 3, 2), (None, 1, 1)])
-def test_words_are_aligned_by_a_block_that_there_is(asked, layers, layer):
-    assert checked_layer(asked, layers) == layer
-
-
-@pytest.mark.parametrize(
-    ("asked", "layers", "reason"),
-    [(0, 3, "decoder blocks 1 to 3"), (4, 3, "decoder blocks 1 to 3"), (1, 0, "attends to no source")],
-)
-def test_a_block_that_there_is_not_is_refused(asked, layers, reason):
-    with pytest.raises(ExportError, match=f"alignment_layer is {asked}.*{reason}"):
-        checked_layer(asked, layers)
 
 
 def test_numbers_have_four_places_and_missing_columns_a_value():

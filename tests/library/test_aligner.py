@@ -7,14 +7,11 @@ import tensorflow as tf
 from export.graph.text_outputs import alignments
 from keras_transformer.ground.tokens import EOS
 from keras_transformer.recurrent.config import RecurrentConfig
-from keras_transformer.translation.aligner import Aligner, alignment_layer
+from keras_transformer.runs.aligned_by import LAST_BUT_ONE
+from keras_transformer.translation.aligner import Aligner
 from keras_transformer.translation.forced import ForcedDecoder
 from tests.support.models import LIVELY
 from tests.support.runs import SENTENCES
-
-
-def test_the_last_block_but_one_aligns():
-    assert [alignment_layer(attentions) for attentions in (0, 1, 2, 6)] == [0, 1, 1, 5]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +40,7 @@ def test_words_are_aligned_as_in_the_served_graph(pair):
     assert aligner.align([[EOS], sources[0], sources[0]], [outputs[0], [EOS], outputs[0]]) == [[], [], found[0]]
     for source, output, pairs in zip(sources, outputs, found, strict=True):
         forced = ForcedDecoder(transformer)(np.array([source]), np.array([output]))
-        layer = alignment_layer(transformer.transformer_config.decoder_layers)
+        layer = LAST_BUT_ONE.in_model(transformer.transformer_config.decoder_layers).block
         attention = tf.reduce_mean(forced.attention[f"decoder_block_{layer}/memory"], axis=1)
         of_sides = (tf.constant([[pieces[number] for number in ids]]) for ids in (source, output))
         assert " ".join(f"{s}-{t}" for s, t in pairs) == alignments(attention, *of_sides).numpy()[0].decode()

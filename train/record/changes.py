@@ -12,6 +12,7 @@ from keras_transformer.ground.files import resolved, write_atomically
 from keras_transformer.ground.notations import json_of, toml_of
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.pieces.language_marks import TARGET, Codes, Languages
+from keras_transformer.runs.aligned_by import LAST_BUT_ONE
 from keras_transformer.runs.inference import TREES, Inference
 from keras_transformer.runs.kinds import load_model_config
 from keras_transformer.runs.run_folder import RunFolder
@@ -62,7 +63,8 @@ def inference_of(config: RunConfig, folder: RunFolder) -> Inference:
     longest, languages = config.training.row_lengths.source, config.languages
     if languages.source_first == TARGET and folder.has_begun():
         languages = languages.with_earlier(folder.inference().languages)
-    return Inference(config.data.outputs, search, longest, languages, config.data.context_of_model)
+    alignment = folder.inference().alignment if folder.has_begun() else LAST_BUT_ONE
+    return Inference(config.data.outputs, search, longest, languages, config.data.context_of_model, alignment)
 
 
 def with_found_micro_batches(folder: RunFolder, config: RunConfig, worker: Worker = ONLY_WORKER) -> RunConfig:

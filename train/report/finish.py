@@ -6,6 +6,7 @@ import math
 import keras
 
 from keras_transformer.inspection.projector import write_projector
+from keras_transformer.runs.inference import TEXT
 from keras_transformer.runs.run_folder import RunFolder
 
 from ..config.run import RunConfig
@@ -17,6 +18,7 @@ from ..loop.stopping import interrupted_by_signals
 from ..scoring.card import OutputScores
 from ..validation.selection import select_weights
 from ..validation.validation import Validator
+from .alignment import choose_alignment
 from .curves import read_curves
 from .report import write_report
 
@@ -33,6 +35,8 @@ def finish(
     """Select the weights that translation uses, and write the report. A signal ends this at once: it is soon redone."""
     with interrupted_by_signals(report_is_missing(folder)):
         selection = select_weights(folder, config.training, transformer, validator)
+        if config.data.outputs == TEXT:
+            choose_alignment(folder, data, transformer)
         write_projector(folder.tensorboard, transformer, data.tokenizer.pieces())
         card = write_report(config, folder, data, progress, selection, devices)
         record_final_scores(folder, config, progress.step, card.scores, selection.kept.validation.loss)

@@ -1,0 +1,38 @@
+"""The end of a run: which attention aligns words best."""
+
+import itertools
+import logging
+
+import keras
+
+from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.alignment_choice import MOST_PAIRS, error_rates
+from keras_transformer.translation.translator import Translator
+
+from ..data.prepare import PreparedData
+
+log = logging.getLogger("train")
+
+
+def choose_alignment(folder: RunFolder, data: PreparedData, transformer: keras.Model) -> None:
+    """Write into inference.json which attention of the transformer aligns words, as `keras-transformer align` does.
+
+    If too few words certainly translate each other, as in text without spaces, it stays as it is.
+    """
+    told = list(itertools.islice(data.corpus.train.with_codes(), MOST_PAIRS))
+    greedy = SearchOptions(beam_size=1)
+    translator = Translator(transformer, data.tokenizer, greedy, languages=data.languages, context=data.context)
+    codes = [of_pair for _, of_pair in told] if data.languages.are_told else ()
+    rates = error_rates(translator, [pair for pair, _ in told], codes)
+    if not rates:
+        return
+    best = min(rates, key=lambda rate: rate.error)
+    log.info(
+        "words are aligned by decoder block %d in the step that %s them: %.1f per cent of %d certain links are missed",
+        best.aligned_by.block,
+        "reads" if best.aligned_by.reads else "writes",
+        100 * best.error,
+        best.links,
+    )
+    folder.inference()._replace(alignment=best.aligned_by).save(folder.inference_file)
