@@ -86,21 +86,26 @@ def import_model(
         with quiet_imports(without=UNUSED_IN_TRANSLATION):
             import keras_transformer.runs.saved_run  # noqa: F401  (Keras, which writing needs)
             from keras_transformer.models.imported.folder import import_folder, refuse_existing, write_run
-            from keras_transformer.models.imported.grown import with_language
+            from keras_transformer.models.imported.grown import with_languages
 
         refuse_existing(run)
         lines = lines_of(check) if check else []
         model = import_folder(download(folder) if is_on_hub(folder) else folder, positions)
-        for addition in add_language or ():
-            code, _, like = addition.partition("=")
-            if not (code and like):
-                raise ConfigError(f"--add-language is {addition!r:.60}; give CODE=LIKE, such as gsw=de.")
-            model = with_language(model, code, like)
+        if add_language:
+            model = with_languages(model, map(code_and_like, add_language))
         for line in described(model):
             log.info(line)
         write_run(model, run, lines)
         log.info("%s: written in %.1f seconds", run, time.monotonic() - began)
         print(run)
+
+
+def code_and_like(addition: str) -> tuple[str, str]:
+    """Return both codes of a value of --add-language. Raises ConfigError if these are not two."""
+    code, _, like = addition.partition("=")
+    if not (code and like):
+        raise ConfigError(f"--add-language is {addition!r:.60}; give CODE=LIKE, such as gsw=de.")
+    return code, like
 
 
 def described(model: "ImportedModel") -> Iterable[str]:

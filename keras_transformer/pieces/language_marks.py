@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import EOS
+from keras_transformer.pieces.batching import why_no_text
 from keras_transformer.pieces.languages import short_code
 
 if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
@@ -208,7 +209,7 @@ class Languages(NamedTuple):
 
     def check_text(self, side: str, code: Any) -> None:
         """Raises ConfigError if what is given as the code of a language of a side is not one text."""
-        if not isinstance(code, str):
+        if not isinstance(code, str) or why_no_text(code, ""):
             codes = list(getattr(self, side))
             has = f"; this model {VERBS[side]} {named(codes)}" if codes else ""
             raise ConfigError(f"The {side} language is {code!r:.60}{has}: give its code, or '' for none.")

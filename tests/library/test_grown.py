@@ -1,5 +1,8 @@
 """A language that is added to an imported model begins as a related one, and changes nothing else."""
 
+import itertools
+import string
+
 import numpy as np
 import pytest
 
@@ -13,7 +16,7 @@ from keras_transformer.commands.import_model import app
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.models.imported.folder import import_folder
-from keras_transformer.models.imported.grown import with_language
+from keras_transformer.models.imported.grown import with_language, with_languages
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.translation.exported import ExportedTranslator
 from keras_transformer.translation.translator import Translator
@@ -60,6 +63,11 @@ def test_before_training_it_is_translated_as_the_language_that_it_is_like(tmp_pa
     ("code", "like", "sentence"),
     [
         ("de", "en", "The language de is one that this model has already."),
+        ("deu", "en", "The language deu is one that this model has already, as de."),
+        ("", "de", "The language is '', but the codes of this model are as af"),
+        ("gsw ", "de", "The language is 'gsw ', but the codes"),
+        ("gs\u0175", "de", "but the codes of this model are as af"),
+        ("gsw", "", "say which is the target language"),
         ("gsw", "xx", "The target language is 'xx'; this model writes af"),
         ("gsw_Latn", "de", "the codes of this model are as af, am, ar: give"),
         ("Swiss German", "de", "The language is 'Swiss German', but"),
@@ -76,6 +84,33 @@ def test_other_models_and_other_words_are_refused(tmp_path):
         with_language(import_folder(marian_folder(tmp_path / "marian")), "gsw", "de")
     folder = m2m_folder(tmp_path / "m2m")
     assert_one_sentence(invoke(app, folder, tmp_path / "run", "--add-language", "gsw"), "give CODE=LIKE")
+
+
+def test_a_thousand_languages_are_added_at_once_as_one_by_one(tmp_path):
+    """The second one is like the first, which is like German; more than Python's stack would hold if they nested."""
+    before = import_folder(m2m_folder(tmp_path / "m2m", NLLB))
+    additions = [("aaa_Latn", "deu_Latn"), ("aab_Latn", "aaa_Latn")]
+    codes = ("".join(letters) for letters in itertools.product("qxz", string.ascii_lowercase, string.ascii_lowercase))
+    additions += [(f"{code}_Latn", "zul_Latn") for code in itertools.islice(codes, 1000)]
+    after, single = (
+        with_languages(before, additions),
+        with_language(with_language(before, *additions[0]), *additions[1]),
+    )
+    rows, names = before.config.vocab_size, [code for code, _ in additions]
+    assert after.config.vocab_size == rows + 1002 and after.tokenizer.pieces()[rows:] == names
+    assert list(after.languages.target)[-1002:] == names and single.tokenizer.pieces()[rows:] == names[:2]
+    like = [before.tokenizer.pieces().index(code) for code in ("deu_Latn", "zul_Latn")]
+    table, path = after.values["embedding/matrix"], "embedding/matrix"
+    np.testing.assert_array_equal(table[rows:], before.values[path][[like[0]] * 2 + [like[1]] * 1000])
+    np.testing.assert_array_equal(single.values[path], table[: rows + 2])
+
+
+def test_a_language_twice_or_without_its_two_codes_is_refused_and_nothing_is_written(tmp_path):
+    folder = m2m_folder(tmp_path / "m2m")
+    for value, sentence in (("gsw=de", "has already"), ("=de", "give CODE=LIKE"), ("", "give CODE=LIKE")):
+        result = invoke(app, folder, tmp_path / "run", "--add-language", "gsw=de", "--add-language", value)
+        assert_one_sentence(result, sentence)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.release

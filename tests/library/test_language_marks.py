@@ -81,7 +81,7 @@ def test_a_language_that_is_found_by_its_meaning_is_one_that_the_model_has():
     assert not TAGS.has("target", "xx") and not TAGS.has("source", "en") and not NO_LANGUAGES.has("target", "")
 
 
-@pytest.mark.parametrize("code", [None, 5, 1.5, True, b"de", ["de"], ["de", None], {}, ("de",)])
+@pytest.mark.parametrize("code", [None, 5, 1.5, True, b"de", "\udcff", ["de"], ["de", None], {}, ("de",)])
 def test_what_is_no_text_is_no_language(code):
     for languages, asked in ((TAGS, ("", code)), (ONE_PAIR, (code, "")), (NLLB, ("en", code))):
         with pytest.raises(ConfigError, match="(source|target) language is .*; this model .*: give its code"):
