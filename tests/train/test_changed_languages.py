@@ -4,11 +4,14 @@ import num2words
 import pytest
 
 from keras_transformer.ground.errors import UserError
+from keras_transformer.models.imported.folder import import_folder, write_run
 from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.translation.translator import Translator
-from tests.support.commands import invoke
+from tests.support.commands import assert_one_sentence, invoke
+from tests.support.m2m import m2m_folder
 from tests.support.runs import CONFIG
+from tests.train import test_told_languages as told_languages
 from train.__main__ import app
 
 REST = CONFIG[CONFIG.index("[tokenizer]") :]
@@ -89,3 +92,31 @@ def test_the_codes_of_one_pair_may_be_corrected_and_another_tag_is_refused(train
     assert result.exit_code == 0 and folder.inference().languages == Languages({"en": ""}, {"de": ""})
     _, result = train(into(de="de"), 6)
     assert_refused(result, "has the symbol <2de>, which the tokenizer")
+
+
+@pytest.mark.slow
+def test_a_run_of_an_imported_model_goes_on_with_other_languages_that_the_model_has(tmp_path):
+    """It learns the pair that its configuration names now; one that the model lacks, or none, changes nothing."""
+    start, path, pairs = tmp_path / "start", tmp_path / "tuned.toml", told_languages.PAIRS["en", "fr"]
+    write_run(import_folder(m2m_folder(tmp_path / "imported")), start, [])
+    folder, languages = RunFolder(tmp_path / "tuned"), RunFolder(start).inference().languages
+    few = ["training.checkpoint_every=30", "training.validate_every=30", "training.tokens_per_batch=64"]
+
+    def resumed(target, steps, without=""):
+        entries = told_languages.entries_in(tmp_path, {("en", target): pairs}).replace(without, "")
+        path.write_text(told_languages.CONFIG.format(folder=tmp_path, start=start, entries=entries), encoding="utf-8")
+        return invoke(app, path, *(word for key in (*few, f"training.steps={steps}") for word in ("--set", key)))
+
+    assert resumed("de", 2).exit_code == 0
+    start.rename(tmp_path / "gone")  # the run remembers its languages itself
+    before = {file: file.read_bytes() for file in (folder.config, folder.inference_file)}
+    assert_one_sentence(resumed("xx", 4), "The target language is 'xx'; this model writes", "Set data.source_language")
+    assert_one_sentence(resumed("de", 4, ', target_language = "de"'), "say which is the target language. Set data.")
+    assert {file: file.read_bytes() for file in before} == before
+    result = resumed("fr", 60)
+    assert result.exit_code == 0, result.output
+    assert folder.inference().languages == languages
+    found = Translator.load(folder.path).translate(
+        [source for source, _ in pairs], source_language="en", target_language="fr"
+    )
+    assert [each.text for each in found] == [target for _, target in pairs]

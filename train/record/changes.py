@@ -97,19 +97,22 @@ def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
     """Check that a run which is to begin with the weights of another one has a model of the same shape.
 
     The decoder of a Transformer may have fewer layers. Raises ConfigError on the chief, before the text is read, if the
-    other run is missing or has another model.
+    other run is missing or has another model; and, of a run that has begun too, if its model lacks a language of the
+    text.
     """
-    if config.training.start_from is None or not worker.is_chief or folder.has_begun():
+    if config.training.start_from is None or not worker.is_chief:
         return
     start = RunFolder(config.training.start_from)
+    if config.told.are_told:
+        for codes in config.data.all_codes():
+            check_codes(config.told, codes, start)
+    if folder.has_begun():
+        return
     for file in (start.model, start.tokenizer, start.weights):
         if not file.exists():
             raise ConfigError(
                 f"training.start_from is {start.path}, which has no {file.name}: name the folder of a finished run."
             )
-    if config.told.are_told:
-        for codes in config.data.all_codes():
-            check_codes(config.told, codes, start)
     recorded, asked = model_fields(start, config)
     if asked["model.kind"] == TransformerConfig.kind and asked[DEPTH] < recorded[DEPTH]:
         asked[DEPTH] = recorded[DEPTH]
