@@ -29,10 +29,11 @@ from keras_transformer.commands.target_prefixes import RequiredPhrases, TargetPr
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import on_one_line
 from keras_transformer.pieces.context import NO_CONTEXT
+from keras_transformer.pieces.language_marks import NO_LANGUAGES
 from keras_transformer.pieces.normalization import is_blank
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
-from keras_transformer.text.road import Engine, refuse_beyond
+from keras_transformer.text.road import Ask, Engine, refuse_beyond
 
 log = logging.getLogger("keras_transformer")
 
@@ -129,6 +130,13 @@ class AskedText:
         }
 
 
+def check_languages(engine: Engine, text: TextArguments) -> None:
+    """Raises ConfigError for a language that the model lacks or needs, before there is a line; a server tells none."""
+    engine.told(Ask(**text.languages))
+    if engine.languages != NO_LANGUAGES:
+        engine.languages.chosen(text.source_language, text.target_language)
+
+
 def translate_input(
     engine: Engine,
     asked: AskedText,
@@ -147,9 +155,10 @@ def translate_input(
     work: returns what decides the output beside the input and what is `asked`. advice: for translations that were cut.
     warnings: are called at the end. read, through: of lines as the engine reads them, and of its translations. is_live:
     whether a terminal may show a translation while it is written, which then goes `through` nothing.
-    Raises ConfigError for what is not among the abilities of the engine.
+    Raises ConfigError for what is not among the abilities of the engine, and for a language that its model lacks.
     """
     refuse_beyond(engine, asked.text.names)
+    check_languages(engine, asked.text)
     files = files.of_languages(asked.text.source_language, asked.text.target_language)
     prefixes, phrases, protection = asked.prefixes, asked.phrases, asked.protection
     cut_lines = CutLines("line" if files.format == LINES else "sentence")

@@ -83,9 +83,10 @@ def graph_tokenizer(model_bytes: bytes):
         def _encoded(self, side, texts):
             if not self.has_tags:
                 return tf.ragged.map_flat_values(self.ids.lookup, side.tokenize(texts))
-            has_tag = tf.strings.regex_full_match(texts, f"{TAG}(?s:.*)")
             tags = tf.strings.regex_replace(texts, f"({TAG})(?s:.*)", r"\1", replace_global=False)
-            pieces = side.tokenize(tf.strings.regex_replace(texts, TAG, "", replace_global=False))
+            has_tag = tf.strings.regex_full_match(texts, f"{TAG}(?s:.*)") & (self.ids.lookup(tags) != UNK)
+            rest = tf.strings.regex_replace(texts, TAG, "", replace_global=False)
+            pieces = side.tokenize(tf.where(has_tag, rest, texts))
             tags = tf.RaggedTensor.from_row_lengths(tf.boolean_mask(tags, has_tag), tf.cast(has_tag, tf.int64))
             return tf.ragged.map_flat_values(self.ids.lookup, tf.concat([tags, pieces], axis=1))
 

@@ -195,11 +195,12 @@ class PairTokenizer(Tokenizer):
         return [piece for piece in self.ids if self._divided(piece) == (piece, "")]
 
     def _divided(self, text: str) -> tuple[str, str]:
-        return divided(text) if self.has_tags else ("", text)
+        tag, rest = divided(text) if self.has_tags else ("", text)
+        return (tag, rest) if tag in self.ids else ("", text)
 
     def unknown_tag(self, text: str) -> str:
-        """Return the tag of a language that the text begins with, if there is no piece for it, else ""."""
-        tag, _ = self._divided(text)
+        """Return the tag of a language that the text begins with, if a model with tags has no piece for it, else ""."""
+        tag, _ = divided(text) if self.tags else ("", text)
         return "" if tag in self.ids else tag
 
     @property

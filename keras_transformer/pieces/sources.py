@@ -126,9 +126,9 @@ def encoded_lines(
                 number,
             )
         if not are_targets and (tag := tokenizer.unknown_tag(line)):
-            known = ", ".join(tokenizer.tags[:SHOWN_TAGS]) or "no tags"
+            known = ", ".join(tokenizer.tags[:SHOWN_TAGS])
             log.warning(
-                "line %d begins with the tag %.40s, which is read as <unk>: this model has %s", number, tag, known
+                "line %d begins with the tag %.40s, which is read as text: this model has %s", number, tag, known
             )
         if len(cut[number - first_line]) < len(line):
             log.warning("line %d has more than %d bytes; only the first of them are used", number, most)

@@ -106,6 +106,9 @@ def test_a_tag_in_the_line_that_contradicts_the_language_is_refused_in_the_graph
     codes = ("en" if name == "m2m" else "", "de")
     plain, tagged = sources("the dog", f"{own}the dog", codes=codes)
     assert plain == tagged
+    python = MarkReader(ALL[name], tokenizer).marks(*ALL[name].chosen(*codes))
+    for text in ("<2xx> the dog", ">>xx<< the dog", "__xx__ the dog", f"the {other} dog"):  # text, since it is no tag
+        assert sources(text, codes=codes) == [python.around(tokenizer.encode(text))]
     with pytest.raises(tf.errors.InvalidArgumentError) as raised:
         tf.function(graph.of_source)(*inputs("the dog", "", f"{other} the dog", codes=codes))
     sentence = message_of_the_graph(raised.value.message)

@@ -38,6 +38,16 @@ def test_a_text_is_translated_sentence_by_sentence_and_keeps_its_lines(server):
     assert found.headers["content-type"] == "application/json"
 
 
+def test_what_looks_like_a_tag_of_a_language_is_text(server):
+    """Languages are fields; these models have no tags."""
+    for tag in ("<2xx>", "<2fr>", ">>xx<<", "__fr__", "fra_Latn"):
+        assert ask(server, q=f"{tag} A dog.", source="en", target="de").json() == {
+            "translatedText": f"To de: {tag} A dog."
+        }
+    body = {"input": "<2fr> A dog.", "source_language": "en", "target_language": "de"}
+    assert ask(server, "v1/translations", **body).json()["text"] == "To de: <2fr> A dog."
+
+
 def test_each_text_of_a_list_is_one(server):
     found = ask(server, q=["A dog.", "", "Two cats. Three."], source="en", target="de").json()
     assert found == {"translatedText": ["To de: A dog.", "", "To de: Two cats. To de: Three."]}

@@ -139,7 +139,11 @@ def test_the_commands_import_and_translate(tmp_path, kind, caplog):
     stdin = "".join(f"{line}\n" for line in SENTENCES[:3])
     found = invoke(translate_app, tmp_path / "run", "--from", "en", "--to", "de", stdin=stdin)
     assert found.stdout.splitlines() == [translations[0].text for translations in expected]
-    assert_one_sentence(invoke(translate_app, tmp_path / "run", "--from", "en", stdin=stdin), "say which is the target")
+    for lines in (stdin, "", "\n12\n"):  # whether a line needs its language or not
+        result = invoke(translate_app, tmp_path / "run", "--from", "en", stdin=lines)
+        assert_one_sentence(result, "say which is the target")
+        result = invoke(translate_app, tmp_path / "run", "--from", "en", "--to", "\udcff", stdin=lines)
+        assert_one_sentence(result, "The target language is '\\udcff'; this model writes")
 
 
 SHARED, NORM = "model.shared.weight", "model.encoder.layer_norm.weight"
