@@ -7,6 +7,7 @@ import pytest
 from keras_transformer.commands import translate as command
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.parsing.written import drawing, with_trees
+from keras_transformer.pieces.language_marks import NO_LANGUAGES
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.inference import Inference
 from keras_transformer.search.options import SearchOptions
@@ -21,11 +22,14 @@ FLAT = "(S (NP XX )NP (VP XX )VP XX )S"
 class Parser:
     """Stands in for a Translator: each line becomes the same tree over three words, and then one without brackets."""
 
-    longer_than_trained = 0
+    longer_than_trained, languages = 0, NO_LANGUAGES
 
     def load(self, run, options, **settings):
         self.options, self.settings = options, settings
         return self
+
+    def told(self, ask):
+        return ask
 
     def translate_n_best(self, lines, first_line, prefixes, protection, required, **languages):
         self.lines = lines

@@ -1,6 +1,7 @@
 """A stand-in for a Translator, which writes text in capitals, as the run of `keras-transformer translate`."""
 
 from keras_transformer.commands.translate import app
+from keras_transformer.pieces.language_marks import NO_LANGUAGES
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke
@@ -11,6 +12,7 @@ class Capitals:
     """Stands in for a Translator, and fails at the sentence that `fails_at` names."""
 
     name, abilities, context = Translator.name, Translator.abilities, Translator.context
+    languages = NO_LANGUAGES
     longer_than_trained, trained_tokens, fails_at = 0, 64, None
 
     def load(self, run, options, **settings):
@@ -27,6 +29,9 @@ class Capitals:
 
     def translate_n_best(self, lines, first_line, prefixes, protection=(), required=None, **languages):
         return [[each] for each in self.translate(lines)]
+
+    def told(self, ask):
+        return ask
 
     def are_too_long(self, lines):
         return [False] * len(lines)
