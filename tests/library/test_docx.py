@@ -13,10 +13,10 @@ from keras_transformer.text.formats import FORMATS, PACKED, docx_archive
 from keras_transformer.text.formats import docx as docx_format
 from keras_transformer.text.formats.parts import Field, bytes_of
 from keras_transformer.text.marks import MARK
-from tests.library.test_line_costs import MOST_GROWTH, growth_of
 from tests.support.capital_runs import capital_run, translate
 from tests.support.documents import capitals
 from tests.support.docx_files import PICTURE, archive, body_of, docx, member, members_of, p, r
+from tests.support.growth import MOST_GROWTH, growth_of
 
 BOLD, ITALIC = "<w:b/>", "<w:i/>"
 

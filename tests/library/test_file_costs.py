@@ -3,8 +3,8 @@
 import pytest
 
 from keras_transformer.text.passages import Passage, Token
-from tests.library.test_line_costs import MOST_GROWTH, growth_of
 from tests.support.documents import capitals, through
+from tests.support.growth import MOST_GROWTH, growth_of
 
 UNIT = "<trans-unit><source>A <g>dog</g> runs.</source></trans-unit>"
 SEGMENTS = "<mrk mtype='seg' mid='{}'>A dog runs.</mrk> "

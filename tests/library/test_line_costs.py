@@ -5,7 +5,6 @@ Each case makes a text of about n characters that is as bad as we know, and what
 
 import collections
 import contextlib
-import gc
 import importlib
 import pkgutil
 import re
@@ -24,9 +23,7 @@ from keras_transformer.text.required import has_phrase, is_missing
 from keras_transformer.text.sentences import sentences_of
 from keras_transformer.text.spans import KINDS, Protection
 from keras_transformer.text.survival import survival
-
-MOST_GROWTH = 9.0  # of the time if the text is four times as long: 4 if it is linear, 16 if it is quadratic
-LITTLE = 0.01  # seconds, below which growth is not measured
+from tests.support.growth import LITTLE, MOST_GROWTH, growth_of
 
 ADVERSARIAL = {  # text of n characters
     "digits": lambda n: "a %" + "0" * n,
@@ -75,39 +72,6 @@ ADVERSARIAL = {  # text of n characters
     "the same of a word": lambda n: "{a}" * (n // 3) + " b",
     "tags and placeholders": lambda n: "<b>{a} " * (n // 7),
 }
-
-
-def seconds_of(function, *args):
-    """The process time of the fastest of three calls."""
-    gc.collect()
-    gc.disable()
-    try:
-        times = []
-        for _ in range(3):
-            start = time.process_time()
-            function(*args)
-            times.append(time.process_time() - start)
-            if times[-1] > 5:
-                break
-    finally:
-        gc.enable()
-    return min(times)
-
-
-def growth_of(work, make, size=500, largest=16_000):
-    """How much more time `work` takes for four times the text, if it takes enough to be measured; 1 if it does not."""
-    growths = []
-    for _ in range(3):
-        n, before = size, seconds_of(work, make(size))
-        while 4 * n <= largest:
-            n, earlier = 4 * n, before
-            before = seconds_of(work, make(n))
-            if before > 25 * LITTLE:
-                break
-        growths.append(before / max(earlier, LITTLE))
-        if growths[-1] < MOST_GROWTH:
-            break
-    return min(growths)
 
 
 EVERY_KIND = Protection(KINDS, has_marks=True)
