@@ -23,8 +23,8 @@ from export.ctranslate2.convert import write_vocabulary_map
 from export.ctranslate2.spec import model_spec
 from keras_transformer.commands.console import command_app, exit_codes
 from keras_transformer.ground.machine import processor_and_cores
-from keras_transformer.ground.tokens import EOS
 from keras_transformer.lite.translator import LiteTranslator
+from keras_transformer.pieces.language_marks import MarkReader
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run
 from keras_transformer.search.options import OFF, ON
@@ -48,47 +48,51 @@ app = command_app()
 def main(
     run: Annotated[pathlib.Path, typer.Argument(metavar="RUN")],
     work: Annotated[pathlib.Path, typer.Argument(metavar="WORK")],
-    source: Annotated[str, typer.Option(help="The language that is read.")] = "en",
+    source: Annotated[str, typer.Option(help="The language that is read; empty for a model not told it.")] = "en",
     target: Annotated[str, typer.Option(help="The language that is written.")] = "de",
     beam: Annotated[list[int] | None, typer.Option(min=1, help="Hypotheses of a search; may be repeated.")] = None,
+    shortlist: Annotated[list[str] | None, typer.Option(help="off, on; may be repeated. Both if left out.")] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Turns of each.")] = 7,
 ) -> None:
     """Print a table in Markdown: greedy and beam 4, one line and many, without a shortlist and with one."""
     with exit_codes():
-        prepare(run, work / "ctranslate2")
+        lists = shortlist or [OFF, ON]
+        prepare(run, work / "ctranslate2", ON in lists)
         languages = ["--source-language", source, "--target-language", target]
         theirs = ctranslate2.Translator(str(work / "ctranslate2"), inter_threads=1, intra_threads=1)
         print(f"{command_line('speed.large_translate').strip()} on {processor_and_cores()}\n\n{HEAD}", flush=True)
-        for size, shortlist in itertools.product(beam or (1, 4), (OFF, ON)):
-            export = work / f"litert_{size}_{shortlist}"
+        for size, each in itertools.product(beam or (1, 4), lists):
+            export = work / f"litert_{size}_{each}"
             if not export.exists():
-                search = ["--beam-size", size, "--shortlist", shortlist, *languages]
+                search = ["--beam-size", size, "--shortlist", each, *languages]
                 python("-m", "export", run, "--to", export, *LITE, *search)
             ours = LiteTranslator(export, threads=1)
             for count in (1, MANY):
                 print(row(ours, theirs, count, source, target, rounds), flush=True)
 
 
-def prepare(run: pathlib.Path, folder: pathlib.Path) -> None:
-    """Give RUN a random shortlist if it has none, and write it in CTranslate2's format, int8, if it is not there."""
+def prepare(run: pathlib.Path, folder: pathlib.Path, has_shortlist: bool) -> None:
+    """Write RUN in CTranslate2's format, int8, if it is not there; if it is to have a random shortlist, also that."""
     files = RunFolder(run)
-    if not files.shortlist.exists():
+    if has_shortlist and not files.shortlist.exists():
         write_random_shortlist(run)
     if folder.exists():
         return
     transformer, tokenizer = load_run(run)
     spec = model_spec(transformer, tokenizer)
-    spec.config.decoder_start_token = tokenizer.pieces()[EOS]  # of imported models
     spec.optimize(quantization="int8")
     folder.mkdir(parents=True)
     spec.save(str(folder))
-    write_vocabulary_map(Shortlist.load(files.shortlist), tokenizer, folder)
+    if has_shortlist:
+        write_vocabulary_map(Shortlist.load(files.shortlist), tokenizer, folder)
 
 
 def row(ours: LiteTranslator, theirs: ctranslate2.Translator, count: int, source: str, target: str, rounds: int) -> str:
     """Return the row of so many lines: seconds per line. Both write as many tokens as ours does, which never ends."""
     pieces, options = ours.tokenizer.pieces(), ours.options
-    line = [ours.languages.source[source], *(pieces[number] for number in ours.tokenizer.encode(LINE))]
+    marks = MarkReader(ours.languages, ours.tokenizer).marks(*ours.languages.chosen(source, target))
+    line = [pieces[number] for number in (*marks.first, *ours.tokenizer.encode(LINE))]  # it adds the end itself
+    opening = [[pieces[number] for number in marks.opening]] * count if marks.opening else None
     tokens = len(ours.translate([LINE])[0].ids)
 
     def translate():
@@ -97,7 +101,7 @@ def row(ours: LiteTranslator, theirs: ctranslate2.Translator, count: int, source
     def translate_theirs():
         theirs.translate_batch(
             [line] * count,
-            target_prefix=[[ours.languages.target[target]]] * count,
+            target_prefix=opening,
             beam_size=options.beam_size,
             min_decoding_length=tokens,
             max_decoding_length=tokens,

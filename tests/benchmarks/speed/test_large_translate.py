@@ -64,3 +64,16 @@ def test_the_table_has_rows_for_one_line_and_for_many_without_a_shortlist_and_wi
     rows = re.findall(found, done.stdout, re.MULTILINE)
     assert [row[:2] for row in rows] == [("off", "1"), ("off", "32"), ("on", "1"), ("on", "32")]
     assert all(int(tokens) > 1 for *_, tokens in rows)
+
+
+@pytest.mark.release
+def test_a_model_that_is_told_its_target_alone_has_rows_too(tmp_path):
+    pytest.importorskip("ctranslate2")
+    write_large_madlad(
+        tmp_path / "madlad", MADLAD._replace(layers=1, d_model=16, d_ff=32, heads=2, pieces=200, key_dim=8)
+    )
+    assert python("-m", "keras_transformer", "import", tmp_path / "madlad", tmp_path / "run").returncode == 0
+    options = ["--source", "", "--beam", "1", "--shortlist", "off", "--rounds", "1"]
+    done = python("-m", "benchmarks.speed.large_translate", tmp_path / "run", tmp_path / "work", *options)
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"^\| 1 \| off \| (\d+) \|", done.stdout, re.MULTILINE) == ["1", "32"]
