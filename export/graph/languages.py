@@ -24,7 +24,7 @@ CONTRADICTION = f"A line begins with the tag of another language than is asked f
 class LineMarks(NamedTuple):
     """The tokens that tell a model the languages of B lines, PAD for none; see `Marks`.
 
-    first int32 (B, F), in which F is the most that a language has; last, opening int32 (B,).
+    first int32 (B, F), in which F is the most that a language of either side has; last, opening int32 (B,).
     """
 
     first: Any
@@ -63,7 +63,7 @@ class GraphLanguages(tf.Module):
     def _of_tags(self, lines, tags: dict) -> LineMarks:
         """Return the marks of so many lines, int (), from the tokens of each side, int32 (B, F)."""
         places = (self.languages.source_first, self.languages.source_last, self.languages.target_first)
-        first, last, opening = (tags[side] if side else tf.fill([lines, 1], PAD) for side in places)
+        first, last, opening = (tags[side] if side else tf.fill([lines, self._reader.longest], PAD) for side in places)
         return LineMarks(first, last[:, 0], opening[:, 0])
 
     def of_source(self, pieces, marks: LineMarks):
@@ -73,7 +73,7 @@ class GraphLanguages(tf.Module):
         """
         if not self.most_in_source:
             return with_end(pieces)
-        tags = tf.constant(padded_rows(self._reader.tags), tf.int32)[tf.newaxis]  # (1, T, F)
+        tags = tf.constant(padded_rows(self._reader.tags, self._reader.longest), tf.int32)[tf.newaxis]  # (1, T, F)
         is_own = tf.reduce_all(tags == marks.first[:, tf.newaxis], axis=2)  # (B, T)
         begins = begin_with(pieces, tags)
         is_found = begins & (tf.cumsum(tf.cast(begins, tf.int32), axis=1, exclusive=True) == 0)  # the first that does
@@ -134,7 +134,7 @@ class Side(tf.Module):
         long = {code: meanings[short] for code, short in SHORT_CODES.items() if short in meanings}
         default = languages.default(side)
         self.codes = codes
-        rows = padded_rows([(), *(reader.tag(side, code) for code in codes)])
+        rows = padded_rows([(), *(reader.tag(side, code) for code in codes)], reader.longest)
         with tf.init_scope():
             self.by_code = table(numbers | {"": numbers.get(default, UNTOLD)})
             self.by_meaning = table(long | meanings or {"": UNKNOWN})
@@ -172,10 +172,9 @@ def table(numbers: dict[str, int]) -> tf.lookup.StaticHashTable:
     return tf.lookup.StaticHashTable(texts, UNKNOWN)
 
 
-def padded_rows(tags: Sequence[Tag]) -> list[list[int]]:
-    """Return the tokens of languages, as many for each: PAD fills a row."""
-    most = max(map(len, tags), default=1) or 1
-    return [[*tag, *[PAD] * (most - len(tag))] for tag in tags]
+def padded_rows(tags: Sequence[Tag], length: int) -> list[list[int]]:
+    """Return the tokens of languages, so many for each: PAD fills a row."""
+    return [[*tag, *[PAD] * (length - len(tag))] for tag in tags]
 
 
 def begin_with(pieces, tags):

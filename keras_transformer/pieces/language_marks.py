@@ -228,6 +228,7 @@ class MarkReader:
     """Turns the languages of a sentence into Marks. Raises ConfigError if the tokenizer lacks a piece of a language.
 
     tags: the tokens of each language, longer ones first: those of one can be the beginning of those of another.
+    longest: of the longest tag, at least 1.
     """
 
     def __init__(self, languages: Languages, tokenizer: "Tokenizer"):
@@ -241,6 +242,7 @@ class MarkReader:
         }
         tags = {tag for side in self._ids.values() for tag in side.values() if tag}
         self.tags = sorted(tags, key=lambda tag: (-len(tag), tag))
+        self.longest = max(map(len, tags), default=1)
         first, last = (self._ids.get(side, {}).values() for side in (languages.source_first, languages.source_last))
         self.most_in_source = sum(max(map(len, tags), default=0) for tags in (first, last))
 

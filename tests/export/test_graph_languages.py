@@ -25,7 +25,9 @@ M2M = Languages(PIECES, PIECES, source_first="source", target_first="target")
 LEGACY = Languages(PIECES, PIECES, source_last="source", target_first="target")
 TAGS = Languages(target=PIECES, source_first="target")
 WORDS = Languages(target={code: f"{piece} __en__" for code, piece in PIECES.items()}, source_first="target")
+LONGER = Languages(PIECES, WORDS.target, source_first="source")  # than the tags that stand before a source
 ALL = {"m2m": M2M, "legacy": LEGACY, "tags": TAGS, "words": WORDS, "by default": M2M.by_default("en", "de")}
+ALL["longer"] = LONGER
 OPTIONS = SearchOptions(beam_size=2, extra_length=5)
 LINES = [SENTENCES[0], "a lazy hen", "", SENTENCES[1] * 3, "123"]
 CODES = ["", "en", "EN", "eng", "en-GB", "de", "ger", "deu_Latn", "DE_AT", "sr", "srp_Latn", "fr", "English", "de\n"]
@@ -55,6 +57,16 @@ def test_every_code_has_the_tokens_that_it_has_in_python(model, name):
             else:
                 found = [[token for token in of_place.numpy().ravel() if token != PAD] for of_place in marks(*asked)]
                 assert found == [list(tokens) * 2 for tokens in expected], pair
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_source_that_has_its_marks_already_gets_none_again(model, name):
+    languages = ALL[name]
+    graph, reader = GraphLanguages(languages, model[1]), MarkReader(languages, model[1])
+    asked = "en" if languages.source else "", "de"
+    expected, marks = reader.marks(*languages.chosen(*asked)), graph.marks(*(tf.constant([code]) for code in asked))
+    for ids in ([20, 21], [*expected.first, 20, 21]):
+        assert graph.of_source(tf.ragged.constant([ids], tf.int32), marks).to_list() == [expected.around(ids)]
 
 
 @pytest.mark.slow
