@@ -11,6 +11,8 @@ from keras_transformer.pieces.normalization import SPACE
 from keras_transformer.pieces.pair_tokenizer import ENDS, SIGNATURE, TAG, PairTokenizer
 from keras_transformer.pieces.tokenizer import TokenizerError
 
+UTF_8 = "UTF-8"
+
 
 def graph_tokenizer(model_bytes: bytes):
     """Return a Tokenizer or PairTokenizer as a tf.Module that a SavedModel can hold; its models are part of the graph.
@@ -69,8 +71,7 @@ def graph_tokenizer(model_bytes: bytes):
             is_one = pair.source_spm == pair.target_spm
             self.target = self.source if is_one else sentencepiece(pair.target_spm, tf.string)
             self.has_tags = pair.has_tags
-            self.speaks = tf.constant([number not in pair.silent for number in range(pair.vocab_size)])
-            self.pieces = tf.constant(pair.pieces())
+            self.surfaces, self.pieces = tf.constant(pair.surfaces()), tf.constant(pair.pieces())
             ids = tf.lookup.KeyValueTensorInitializer(list(pair.ids), list(pair.ids.values()), tf.string, tf.int32)
             self.ids = tf.lookup.StaticHashTable(ids, UNK)
 
@@ -91,12 +92,9 @@ def graph_tokenizer(model_bytes: bytes):
             return tf.ragged.map_flat_values(self.ids.lookup, tf.concat([tags, pieces], axis=1))
 
         def decode(self, ids):
-            pieces = tf.ragged.map_flat_values(self.id_to_string, with_text(ids, self.has_text))
-            text = tf.strings.regex_replace(self.target.detokenize(pieces), SPACE, " ")
-            return tf.strings.regex_replace(text, ENDS, "")
-
-        def has_text(self, ids):
-            return tf.gather(self.speaks, ids)
+            surfaces = tf.ragged.map_flat_values(lambda flat: tf.gather(self.surfaces, flat), ids)
+            text = tf.strings.unicode_transcode(tf.strings.reduce_join(surfaces, -1), UTF_8, UTF_8, errors="ignore")
+            return tf.strings.regex_replace(tf.strings.regex_replace(text, SPACE, " "), ENDS, "")
 
         def id_to_string(self, ids):
             return tf.gather(self.pieces, ids)

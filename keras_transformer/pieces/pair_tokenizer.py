@@ -139,12 +139,16 @@ class PairTokenizer(Tokenizer):
 
     def surfaces(self) -> list[bytes]:
         """Return what every id stands for in a text, in UTF-8, a space as SPACE; b"" of an id that no text has."""
-        target = self._target
-        are_bytes = {target.id_to_piece(number) for number in range(len(target)) if target.is_byte(number)}
-        return [
-            b"" if number in self.silent else bytes([int(piece[1:-1], 16)]) if piece in are_bytes else piece.encode()
-            for number, piece in enumerate(self._pieces)
-        ]
+        return [b"" if number in self.silent else self._surface(piece) for number, piece in enumerate(self._pieces)]
+
+    def _surface(self, piece: str) -> bytes:
+        return self._bytes.get(piece) or piece.encode()
+
+    @functools.cached_property
+    def _bytes(self) -> dict[str, bytes]:
+        """The pieces of the target side that stand for a byte, with that byte."""
+        pieces, target = {f"<0x{byte:02X}>": bytes([byte]) for byte in range(256)}, self._target
+        return {piece: byte for piece, byte in pieces.items() if target.is_byte(target.piece_to_id(piece))}
 
     @property
     def is_bpe(self) -> bool:
@@ -217,13 +221,19 @@ class PairTokenizer(Tokenizer):
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`, without white space at its ends; PAD, UNK, BOS, EOS and controls have none.
 
+        Bytes of a character that lacks some, as at the end of a translation that was cut, are left out.
+
         Raises IndexError for an id that no piece has, and TypeError for what is no list of whole numbers.
         """
         numbers = [number for number in whole_numbers(ids) if number not in self.silent]
         if numbers and not 0 <= min(numbers) <= max(numbers) < self.vocab_size:
             raise no_such_id(numbers, self.vocab_size)
         pieces = [self._pieces[number] for number in numbers]
-        return _ENDS.sub("", self._target.decode_pieces(pieces).replace(SPACE, " "))
+        if self.has_surfaces:
+            text = b"".join(map(self._surface, pieces)).decode("utf-8", errors="ignore")
+        else:
+            text = self._target.decode_pieces(pieces)
+        return _ENDS.sub("", text.replace(SPACE, " "))
 
 
 def divided(text: str) -> tuple[str, str]:
