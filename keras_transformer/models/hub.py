@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from keras_transformer.ground.errors import UserError, first_line_of
 from keras_transformer.ground.notations import json_of
-from keras_transformer.models.imported.families import FAMILIES, NAMES
+from keras_transformer.models.imported.families import FAMILIES, NAMES, why_not
 from keras_transformer.runs.run_folder import RUN_MODEL, holds_preset
 
 NAME = re.compile(r"hf:/{1,2}(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")  # a Path has one slash
@@ -83,7 +83,7 @@ def weights_of(folder: pathlib.Path, name: str | os.PathLike) -> tuple[str, ...]
     if model_type not in list(FAMILIES):  # a list, since a stranger's model_type may have no hash
         raise HubError(
             f"{name} holds no model that can be opened here: its config.json has the model_type {model_type!r:.60}. "
-            f"Models of {NAMES} can be, and presets and run folders of this project."
+            f"Models of {NAMES} can be, and presets and run folders of this project.{why_not(model_type)}"
         )
     return IMPORTED_WEIGHTS
 

@@ -201,8 +201,11 @@ NORM = "encoder.final_layer_norm.weight"
 TABLE = "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
 SECOND = "encoder.block.1.layer.0.SelfAttention.relative_attention_bias.weight"
 MISTAKES = {
-    "umt5": (config(model_type="umt5"), "has model_type: 'umt5'; only"),
-    "switch": (config(model_type="switch_transformers"), "has model_type: 'switch_transformers'; only"),
+    "umt5": (
+        config(model_type="umt5"),
+        "'umt5'; only .* can be imported. UMT5 has a table of distances in each layer,",
+    ),
+    "switch": (config(model_type="switch_transformers"), "'switch_transformers'; only .* a choice of experts"),
     "longt5": (config(model_type="longt5"), "has model_type: 'longt5'; only"),
     "encoder": (config(architectures=["T5EncoderModel"]), "has architectures: ['T5EncoderModel']; only T5For"),
     "decoder": (config(is_encoder_decoder=False), "is_encoder_decoder: False; only True"),
@@ -230,6 +233,10 @@ MISTAKES = {
     "pad": (config(pad_token_id=9999), "there is none with the id 9999"),
     "rows": (config(vocab_size=9), "its options ask for (9, 32)"),
     "class": (of_tokenizer(tokenizer_class="LlamaTokenizer"), "tokenizer_class: 'LlamaTokenizer'; only T5Tokenizer"),
+    "class of the model": (
+        lambda f: (remove(f, "tokenizer_config.json"), changed(f, "config.json", tokenizer_class="LlamaTokenizer")),
+        "/config.json has tokenizer_class: 'LlamaTokenizer'; only T5Tokenizer",
+    ),
     "extra": (of_tokenizer(extra_ids="many"), "extra_ids: 'many'; only a number of pieces"),
     "added": (
         lambda f: changed(f, "added_tokens.json", x=9999),

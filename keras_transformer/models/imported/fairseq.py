@@ -83,7 +83,7 @@ class FairseqFolder(NamedTuple):
         path = folder / "config.json"
         settings = read_settings(path)
         check_settings(settings, path, needed)
-        of_tokenizer = tokenizer_settings(folder, tokenizers, unnamed)
+        of_tokenizer = tokenizer_settings(folder, tokenizers, unnamed, settings)
         arrays, ids = read_weights(folder), special_ids(settings, path)
         shape = settings.get("vocab_size"), settings.get("d_model")
         embedding = take_tied(arrays, (*SHARED, "lm_head.weight"), shape)
@@ -142,16 +142,21 @@ class FairseqFolder(NamedTuple):
         )
 
 
-def tokenizer_settings(folder: pathlib.Path, classes: Iterable[str], unnamed: str) -> dict[str, Any]:
-    """Return the settings of tokenizer_config.json, with the class, which is `unnamed` if they have none.
+def tokenizer_settings(
+    folder: pathlib.Path, classes: Iterable[str], unnamed: str, of_model: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the settings of tokenizer_config.json, with the class, which is `unnamed` if no file names one.
 
+    of_model: of config.json, whose class is that of a tokenizer_config.json without one, as in AutoTokenizer.
     Raises ImportedModelError for a tokenizer of a class that is not among `classes`.
     """
     path = folder / "tokenizer_config.json"
     settings = read_settings(path) if path.exists() else {}
-    name, is_legacy = settings.get("tokenizer_class", unnamed), settings.get("legacy_behaviour", False)
+    files = {path: settings, folder / "config.json": of_model}
+    file = next((each for each, values in files.items() if "tokenizer_class" in values), path)
+    name, is_legacy = files[file].get("tokenizer_class", unnamed), settings.get("legacy_behaviour", False)
     if name not in list(classes):  # a list, since a stranger's value may have no hash
-        refuse("tokenizer_class", name, path, ", ".join(classes))
+        refuse("tokenizer_class", name, file, ", ".join(classes))
     if not isinstance(is_legacy, bool):
         raise ImportedModelError(f"{path} has legacy_behaviour: {is_legacy!r:.60}; it must be true or false.")
     return {"tokenizer_class": name, **settings}

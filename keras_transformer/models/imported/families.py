@@ -29,3 +29,15 @@ FAMILIES = {  # by model_type
     "mt5": Family("MT5", ("spiece.model",), ADDED),
 }
 NAMES = ", ".join(family.name for family in FAMILIES.values())
+RELATIVES = {  # by model_type: why a model that is much like one of FAMILIES is none
+    "umt5": "UMT5 has a table of distances in each layer, where T5 and models here have one on each side",
+    "switch_transformers": "Switch Transformers have a choice of experts in place of a feed-forward network",
+    "nllb-moe": "this NLLB has a choice of experts in place of a feed-forward network",
+    "longt5": "LongT5 attends to the neighbourhood of a token alone",
+}
+
+
+def why_not(model_type: object) -> str:
+    """Return a sentence, after a space, on why a relative of FAMILIES cannot be imported; "" for other models."""
+    reason = RELATIVES.get(model_type, "") if isinstance(model_type, str) else ""
+    return f" {reason[0].upper()}{reason[1:]}." if reason else ""

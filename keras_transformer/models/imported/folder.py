@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 from keras_transformer.models.imported.arrays import read_json
 from keras_transformer.models.imported.errors import ImportedModelError
+from keras_transformer.models.imported.families import why_not
 from keras_transformer.models.imported.huggingface import HUGGINGFACE, MARIAN, MODEL_TYPE, POSITIONS, import_huggingface
 from keras_transformer.models.imported.m2m import import_m2m
 from keras_transformer.models.imported.marian import import_marian
@@ -44,6 +45,7 @@ def import_folder(path: str | os.PathLike, positions: str | None = None) -> Impo
         if kind not in list(READERS):  # a list, since a stranger's model_type may have no hash
             raise ImportedModelError(
                 f"{path / 'config.json'} has model_type: {kind!r:.60}; only {', '.join(READERS)} can be imported."
+                f"{why_not(kind)}"
             )
         if kind != MODEL_TYPE and positions == MARIAN:
             raise ImportedModelError(f"{path} is not of Marian: its positions can be {HUGGINGFACE} alone.")

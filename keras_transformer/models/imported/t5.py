@@ -88,7 +88,7 @@ def import_t5(folder: pathlib.Path) -> ImportedModel:
     forced, file = forced_bos(folder, settings)
     if forced is not None:
         refuse(FORCED_BOS, forced, file, "null, since T5 chooses the first token of an output,")
-    of_tokenizer = tokenizer_settings(folder, TOKENIZERS, settings.get("tokenizer_class", "T5Tokenizer"))
+    of_tokenizer = tokenizer_settings(folder, TOKENIZERS, "T5Tokenizer", settings)
     arrays = read_weights(folder)
     embedding = take_tied(arrays, EMBEDDINGS, (settings.get("vocab_size"), settings.get("d_model")))
     spm = spm_of_bytes() if of_tokenizer["tokenizer_class"] == BYTES else spm_in(folder)
