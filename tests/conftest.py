@@ -127,6 +127,19 @@ def eager():
     tf.config.run_functions_eagerly(False)
 
 
+@pytest.fixture(scope="module")
+def graphs_as_written():
+    """Graphs of this process, and of what it exports, run without Grappler.
+
+    It rewrites a graph before its first run, which takes longer than all else of a search of a few lines.
+    """
+    import tensorflow as tf
+
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    yield
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": False})
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """A quarter of the collection went into looking for garbage among a million objects that stay."""
