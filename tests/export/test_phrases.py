@@ -144,7 +144,7 @@ def test_a_graph_adds_the_numbers_of_a_text_that_python_finds():
 
 
 @pytest.mark.slow
-def test_a_served_graph_translates_with_phrases_as_the_translator_does(pair):
+def test_a_served_graph_translates_with_phrases_as_the_translator_does(eager, pair):
     lines, phrases = [*SENTENCES[:3], ""], [["the fox", "sees"], [], ["hen"], []]
     options = SearchOptions(beam_size=4, extra_length=6)
     ask = asker(ServedGraph(*pair, options, max_source_tokens=40))

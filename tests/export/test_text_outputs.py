@@ -21,7 +21,7 @@ def test_a_piece_that_is_white_space_is_not_lost_in_a_joined_text():
 
 
 @pytest.mark.slow
-def test_a_translation_that_its_limit_ended_is_marked(pair):
+def test_a_translation_that_its_limit_ended_is_marked(eager, pair):
     """`translate` marks what the Translator marks; `serving_default` has no limit but its own."""
     lines, options = [*SENTENCES[:6], "", " \t"], SearchOptions(extra_length=6)
     ask = asker(ServedGraph(*pair, options, 40))

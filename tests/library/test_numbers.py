@@ -46,7 +46,7 @@ def test_a_search_without_text_refuses_them():
 
 
 @pytest.mark.slow
-def test_a_translation_has_every_number_of_its_source():
+def test_a_translation_has_every_number_of_its_source(eager):
     lines = ["A group of 12 people sit at 37 tables.", "Player 10 kicks the ball to player 7.", "Two dogs run."]
     translator = Translator.load(ROOT / "presets/multi30k_en_de", ASKED)
     for line, best in zip(lines, translator.translate(lines), strict=True):

@@ -71,7 +71,7 @@ def test_a_prefix_for_all_and_a_file_contradict_each_other(write):
 
 
 @pytest.mark.slow
-def test_a_line_with_its_prefix_is_translated_as_alone(random_folder, write):
+def test_a_line_with_its_prefix_is_translated_as_alone(eager, random_folder, write):
     def translate(text, *arguments):
         return invoke(app, random_folder, "--scores", "--beam-size", 2, "--extra-length", 4, *arguments, stdin=text)
 

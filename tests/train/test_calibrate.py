@@ -71,7 +71,7 @@ def test_good_translations_get_a_high_confidence_and_bad_ones_a_low_one(folder, 
 
 
 @pytest.mark.slow
-def test_translate_prints_the_confidences_of_a_run_that_is_calibrated(folder):
+def test_translate_prints_the_confidences_of_a_run_that_is_calibrated(eager, folder):
     assert calibrate(folder.path).exit_code == 0
     run = functools.partial(invoke, translate.app, folder.path, "--max-length", 4, stdin="a dog\n\n")
     confidence, text = run("--confidence").stdout.splitlines()[0].split("\t")
