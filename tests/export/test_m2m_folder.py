@@ -29,7 +29,7 @@ def run(tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_imported_goes_out_and_comes_in_again_bit_for_bit(run, kind, tmp_path):
     folder = run(kind)
-    result = exported(folder, tmp_path / "out", "--license", "mit")
+    result = exported(folder, tmp_path / "out", "--license", "mit", "--no-check")  # equal arrays say more
     assert result.exit_code == 0, result.output
     arrays, there = assert_the_same_model(tmp_path / "out", tmp_path / f"{kind}_there")
     for name, array in arrays.items():

@@ -31,7 +31,7 @@ def run(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_imported_goes_out_and_comes_in_again_bit_for_bit(run, kind, tmp_path):
-    result = exported(run(kind), tmp_path / "out")
+    result = exported(run(kind), tmp_path / "out", "--no-check")  # equal arrays say more
     assert result.exit_code == 0, result.output
     arrays, there = assert_the_same_model(tmp_path / "out", tmp_path / f"{kind}_there")
     for name in arrays if kind not in (UNSCALED, BART) else ():  # scaled now: another file, the same function

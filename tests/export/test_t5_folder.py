@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from export import __main__ as command
 from export.huggingface.t5 import LM_HEAD, Pieces, check_t5, unscaled
 from export.versions import ExportError
 from keras_transformer.models.imported.arrays import read_safetensors
@@ -13,14 +12,11 @@ from keras_transformer.models.imported.folder import import_folder, write_run
 from keras_transformer.models.imported.t5_names import SHARED
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run, save_run
-from tests.support.commands import assert_one_sentence, invoke
+from tests.support.commands import assert_one_sentence
+from tests.support.exchange import assert_the_same_model, exported
 from tests.support.m2m import changed
 from tests.support.runs import SENTENCES, random_run
 from tests.support.t5 import BYT5, EXTRA, KINDS, MADLAD, T5, TASKS, V11, pieces_of, t5_folder
-
-
-def exported(run, folder, *options):
-    return invoke(command.app, run, "--to", folder, "--format", "huggingface", *options)
 
 
 def read(folder, name):
@@ -41,16 +37,9 @@ def run(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_imported_goes_out_and_comes_in_again_bit_for_bit(run, kind, tmp_path):
-    result = exported(run(kind), tmp_path / "out")
+    result = exported(run(kind), tmp_path / "out", *([] if kind == T5 else ["--no-check"]))  # equal arrays say more
     assert result.exit_code == 0, result.output
-    first, again = import_folder(tmp_path / "there"), import_folder(tmp_path / "out")
-    assert first.config == again.config and first.languages == again.languages
-    assert first.tokenizer.model_bytes == again.tokenizer.model_bytes
-    assert first.values.keys() == again.values.keys()
-    for path, value in first.values.items():
-        np.testing.assert_array_equal(value, again.values[path])
-    arrays, there = (read_safetensors(tmp_path / name / "model.safetensors") for name in ("out", "there"))
-    assert arrays.keys() == there.keys()
+    arrays, there = assert_the_same_model(tmp_path / "out", tmp_path / "there")
     for name in arrays:
         close = 2**-22 if name == SHARED else 0  # which an import divides by sqrt(d_model)
         np.testing.assert_allclose(arrays[name], there[name], rtol=close)
