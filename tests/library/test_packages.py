@@ -113,12 +113,3 @@ def test_a_file_of_a_package_that_has_grown_is_named_and_what_python_compiled_is
     assert packages.damaged_file(distribution) is None
     (tmp_path / "thing.py").write_text("x = 10\n")
     assert packages.damaged_file(distribution) == "thing.py has 7 bytes of 6"
-
-
-def installed(monkeypatch, number):
-    def found(name):
-        if number is None or name != "keras-transformer-mt":
-            raise importlib.metadata.PackageNotFoundError(name)
-        return number
-
-    monkeypatch.setattr(importlib.metadata, "version", found)

@@ -15,6 +15,7 @@ from keras_transformer import __main__ as program
 from keras_transformer.ground import version
 from keras_transformer.ground.command_table import COMMANDS
 from keras_transformer.ground.version import version_line
+from tests.support.findings import installed
 from tests.support.places import ROOT
 from tests.support.processes import python
 
@@ -188,15 +189,6 @@ def test_a_module_of_another_project_is_not_taken_for_a_command(tmp_path):
     script = "import sys; sys.path.insert(0, sys.argv[1]); from keras_transformer.__main__ import *; "
     process = python("-c", script + "print(is_checkout_on_path())", tmp_path)
     assert process.stdout == "False\n", process.stderr
-
-
-def installed(monkeypatch, number):
-    def found(name):
-        if number is None or name != "keras-transformer-mt":
-            raise importlib.metadata.PackageNotFoundError(name)
-        return number
-
-    monkeypatch.setattr(importlib.metadata, "version", found)
 
 
 def test_a_checkout_has_the_version_of_its_pyproject_whatever_is_installed(monkeypatch):

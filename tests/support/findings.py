@@ -1,5 +1,7 @@
 """Findings of `keras-transformer doctor` that tests look at, and damage that it must find."""
 
+import importlib.metadata
+
 from keras_transformer.doctor.finding import MISSING
 
 
@@ -20,3 +22,14 @@ def removed(path):
 
 def cut(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def installed(monkeypatch, number):
+    """Let this project be installed in a version, or not at all: None."""
+
+    def found(name):
+        if number is None or name != "keras-transformer-mt":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return number
+
+    monkeypatch.setattr(importlib.metadata, "version", found)
