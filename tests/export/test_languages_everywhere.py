@@ -2,10 +2,8 @@
 
 import json
 import shutil
-import urllib.parse
 
 import pytest
-import requests
 from sacrebleu import sentence_chrf
 
 from cluster.engines import GraphEngine
@@ -102,25 +100,6 @@ def test_every_work_on_a_cluster_is_in_the_languages_that_are_asked(engines, exp
     scores = Scorer.load(export[1], max_source_tokens=16).score(texts, references, **languages)
     found = [row["log_probability"] for row in Score(ask).on(engines["Spark"])(rows)]
     assert found == pytest.approx([each.log_probability for each in scores], abs=2e-3)
-
-
-def test_endpoints_write_the_language_of_their_field_whatever_a_text_begins_with(engines):
-    """A tag that the model has not is text, its own source tag is read once, another one is refused."""
-    server = "{0.scheme}://{0.netloc}".format(urllib.parse.urlsplit(engines["ServingClient"].url))
-    line = LINES[0]
-
-    def answer(text):
-        return requests.post(f"{server}/translate", json={"q": text, "source": "en", "target": "de"}, timeout=60)
-
-    for text in (f"<2xx> {line}", f">>xx<< {line}", f"__xx__ {line}", f"__en__ {line}"):
-        [expected] = engines["Translator"].translate([text], source_language="en", target_language="de")
-        assert answer(text).json() == {"translatedText": expected.text}
-    assert answer(f"__en__ {line}").json() == answer(line).json()
-    refused = answer(f"__fr__ {line}")
-    assert refused.status_code == 400 and "begins with the tag of another language" in refused.json()["error"]
-    body = {"input": f"__fr__ {line}", "source_language": "en", "target_language": "de"}
-    refused = requests.post(f"{server}/v1/translations", json=body, timeout=60)
-    assert refused.status_code == 400 and "begins with the tag of another" in refused.json()["error"]["message"]
 
 
 def test_a_version_says_its_languages_and_damage_is_one_sentence(export, tmp_path):
