@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 
+from export.graph.served_graph import ServedGraph
 from keras_transformer.commands.align import app
 from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.errors import ConfigError
@@ -21,10 +22,13 @@ from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run, save_run
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.shortlist.certain_links import CertainLinks, LinkedPair, is_name, words_of
+from keras_transformer.text.placing import alignment_of
+from keras_transformer.text.road import Ask
 from keras_transformer.translation.aligner import Aligner, of_reading_steps
 from keras_transformer.translation.alignment_choice import error_rate, error_rates
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
+from tests.support.exports import asker
 
 WORDS = {"dog": "Hund", "cat": "Katze", "house": "Haus", "runs": "rennt", "sleeps": "schläft", "red": "rot"}
 WORDS |= {first + "a" + last: last + "o" + first for first in "bdgkm" for last in "lnrst"}
@@ -158,6 +162,19 @@ def test_inference_json_keeps_the_choice_and_runs_without_one_open(tmp_path):
         path.write_text(wrong)
         with pytest.raises(ConfigError, match="is damaged"):
             Inference.load(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("aligned_by", [AlignedBy(2, False), AlignedBy(2, True)])
+def test_the_served_graph_aligns_in_the_step_that_it_is_told(run, eager, aligned_by):
+    options, lines = SearchOptions(beam_size=1), [source for source, _ in corpus(5)]
+    pair = load_run(run.path)
+    found = asker(ServedGraph(*pair, options, 64, aligned_by))("translate", lines)["alignments"][:, 0]
+    translator = Translator(*pair, options, alignment=aligned_by)
+    expected = translator.align(list(zip(lines, translator.translate(lines), strict=True)), [Ask()] * 5)
+    assert [alignment_of(text.decode()) for text in found] == expected
+    right = np.mean([source == 4 - target for pairs in expected for source, target in pairs])
+    assert right < 0.7 if aligned_by.reads else right > 0.8
 
 
 def test_the_best_one_is_written_into_the_run_and_the_translator_goes_by_it(run, tmp_path):
