@@ -51,7 +51,7 @@ def texts(translations):
 
 
 @pytest.mark.parametrize("kind", [T5, MADLAD, MT5])
-def test_the_served_graph_answers_as_the_run_does(runs, kind):
+def test_the_served_graph_answers_as_the_run_does(eager, runs, kind):
     languages = import_folder(runs(kind).with_name(f"{kind}_there")).languages
     ask = asker(ServedGraph(*load_run(runs(kind)), OPTIONS, LONGEST, languages=languages))
     translator = Translator.load(runs(kind), OPTIONS, max_source_tokens=LONGEST)
