@@ -63,14 +63,18 @@ def check_whole(name: str, value: int) -> None:
         raise ConfigError(f"{name} is {value!r:.60}; it must be a whole number.")
 
 
-def longest_source(config: BaseModelConfig, max_source_tokens: int) -> int:
+def longest_source(config: BaseModelConfig, max_source_tokens: int, marks: int = 0) -> int:
     """Return how many tokens of a source, EOS included, a model reads if `max_source_tokens` are asked for.
 
-    Raises ConfigError if that is not from 2 to LONGEST_SOURCE.
+    marks: how many of them tell it the languages, at most. Raises ConfigError if no other token has room, or more than
+    LONGEST_SOURCE are asked for.
     """
     check_whole("max_source_tokens", max_source_tokens)
-    if not 2 <= max_source_tokens <= LONGEST_SOURCE:
-        raise ConfigError(f"max_source_tokens is {max_source_tokens}; it must be from 2 to {LONGEST_SOURCE}.")
+    if not 2 + marks <= max_source_tokens <= LONGEST_SOURCE:
+        of_marks = f", of which {marks} tell the model its languages" if marks else ""
+        raise ConfigError(
+            f"max_source_tokens is {max_source_tokens}; it must be from {2 + marks} to {LONGEST_SOURCE}{of_marks}."
+        )
     return min(max_source_tokens, config.position_limit or max_source_tokens)
 
 

@@ -89,8 +89,8 @@ class Scorer:
         check_vocabulary(config, tokenizer)
         check_batch_size(batch_size)
         self.tokenizer = tokenizer
-        self.batch_size, self.max_source_tokens = batch_size, longest_source(config, max_source_tokens)
-        self._mark_reader = MarkReader(languages, tokenizer)
+        self._mark_reader, self.batch_size = MarkReader(languages, tokenizer), batch_size
+        self.max_source_tokens = longest_source(config, max_source_tokens, self._mark_reader.most_in_source)
         self.context, self._longest_text = context, min(self.max_source_tokens, trained_tokens or LONGEST_SOURCE)
         self._longest_target = config.position_limit or LONGEST_TARGET
         self._most_tokens = max(1, MOST_LOGITS // config.vocab_size)

@@ -118,7 +118,10 @@ class Translator(Engine):
         self._searched = [in_precision(model, precision) for model in models]
         self._decoder = joint_decoder(self._searched)
         self.tokenizer, self.trees_only = tokenizer, trees_only
-        self.batch_size, self.max_source_tokens = batch_size, longest_source(self._decoder.config, max_source_tokens)
+        self.languages, self._mark_reader = languages, MarkReader(languages, tokenizer)
+        marks = self._mark_reader.most_in_source
+        self.batch_size = batch_size
+        self.max_source_tokens = longest_source(self._decoder.config, max_source_tokens, marks)
         self.trained_tokens, self.longer_than_trained = trained_tokens, 0  # lines, of all texts so far
         self.calibration = calibration
         self._aligner = Aligner(models[0], tokenizer, self.max_source_tokens, alignment)
@@ -131,7 +134,6 @@ class Translator(Engine):
         self._placeholders = placeholders_in(tokenizer.pieces())
         self.attentions = config_of(models[0]).memory_attentions  # decoder blocks that attend to the source
         self.placeholders, self.aligns = len(self._placeholders), self._aligner.aligns
-        self.languages, self._mark_reader = languages, MarkReader(languages, tokenizer)
         self.context, self.alignment = context, alignment
         self._reader = ConstraintReader(tokenizer, self._longest_output, self._longest_output)
         self._search_as(options, shortlist)

@@ -71,3 +71,9 @@ def test_a_line_break_at_the_end_of_a_line_is_no_second_line(caplog):
     assert len(list(encoded_lines(TOKENIZER, ["a\n", "\nb\r\n"], 9))) == 2 and not caplog.text
     list(encoded_lines(TOKENIZER, ["a\nb\n"], 9, first_line=4))
     assert "line 4 has line breaks" in caplog.text
+
+
+def test_the_marks_of_languages_leave_room_for_a_token():
+    assert longest_source(TransformerConfig(), 5, marks=3) == 5
+    with pytest.raises(ConfigError, match="max_source_tokens is 4; it must be from 5 to .*, of which 3 tell the model"):
+        longest_source(TransformerConfig(), 4, marks=3)
