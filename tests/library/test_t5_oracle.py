@@ -78,7 +78,9 @@ def test_texts_are_those_of_sentencepiece_in_python_and_in_the_graph(both, kind)
     rows = [[number for number in row if number != model.unk] for row in rows]
     ours = model.imported.tokenizer
     found = [ours.decode(model.here[row]) for row in rows]
-    assert found == [processor.decode(row).strip() for row in rows]
+    expected = [processor.decode(row) for row in rows]
+    without_halves = [[text.replace("\ufffd", "").strip() for text in each] for each in (found, expected)]
+    assert without_halves[0] == without_halves[1]  # a byte of no whole character has no text here
     assert ours.decode(list(ours.silent)) == ""
     graph = graph_tokenizer(ours.model_bytes)
     of_graph = graph.decode(tf.ragged.constant([model.here[row].tolist() for row in rows], tf.int32)).numpy()
