@@ -31,6 +31,7 @@ DATA = {
     "treebank": {"files": ["trees"]},
 }
 OTHERS = [[1.5]], {"a": 1}, datetime.date(2026, 1, 1)  # which no key takes
+TABLES = ("training.optimizer_options",)  # keys that take any table; the optimizer says what it takes of it
 
 
 @pytest.mark.parametrize("source", DATA)
@@ -41,7 +42,7 @@ def test_a_value_of_another_type_is_one_line_that_names_its_key(source):
     check_config({"run_folder": "r", "data": data}, "run.toml")
     for key in KEYS:
         if key.startswith("data.") or source == "numbers":
-            for value in OTHERS:
+            for value in OTHERS[:1] if key in TABLES else OTHERS:
                 line = refusal({"run_folder": "r", "data": dict(data)}, key, value)
                 assert line and line.startswith("run.toml: ") and "\n" not in line, (key, value)
                 section = "data.clean" if source == "treebank" and "clean" in key else key  # which it has not

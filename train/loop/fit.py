@@ -32,8 +32,6 @@ from .stopping import StopRequest
 
 log = logging.getLogger("train")
 
-log = logging.getLogger("train")
-
 Inspections = Callable[[MetricsLog], Sequence[Inspection]]  # what looks at the model and writes to a log
 
 
