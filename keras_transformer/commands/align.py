@@ -60,6 +60,7 @@ def align(
         translator = Translator.load(folder.path, SearchOptions(beam_size=1))
         if not translator.aligns:
             raise ConfigError(f"{run} attends to no source, so it aligns no words.")
+        translator.languages.chosen(source_language, target_language)  # refuses what the model lacks
         rates = error_rates(translator, pairs, [(source_language, target_language)] * len(pairs))
         if not rates:
             raise InputError(

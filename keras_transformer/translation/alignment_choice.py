@@ -36,7 +36,7 @@ def error_rates(translator: Translator, pairs: Sequence[tuple[str, str]], codes:
     pairs, codes = pairs[:MOST_PAIRS], codes[:MOST_PAIRS] or [NO_CODES] * len(pairs[:MOST_PAIRS])
     step = -(-len(pairs) // TRANSLATED) or 1
     lines, told = [source for source, _ in pairs[::step]], codes[::step]
-    of_sources, of_targets = map(list, zip(*told, strict=True))
+    of_sources, of_targets = map(list, zip(*map(translator.languages.told, told), strict=True))
     found = translator.translate(lines, source_language=of_sources, target_language=of_targets)
     texts = [(line, translation.text) for line, translation in zip(lines, found, strict=True)]
     gold = CertainLinks(pairs).best_known(texts, JUDGED)
