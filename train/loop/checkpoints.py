@@ -27,7 +27,7 @@ from .progress import Progress
 log = logging.getLogger("train")
 
 BEST = re.compile(r"best-\d{8}\.npz")
-NUMBERED = re.compile(r"((?:.*/)?variable)(_\d+)?")  # the path of a variable that was given no name
+NUMBERED = re.compile(r"(?<![^/])variable_\d+$")  # the end of the path of a variable that was given no name
 PART = re.compile(r"(step|best)-\d{8}\.npz\.part")  # what a process that was killed had written of one
 
 
@@ -235,7 +235,7 @@ def named_variables(model: keras.Model, optimizer: keras.optimizers.Optimizer) -
     named = {f"model/{variable.path}": variable for variable in model.weights}
     counts = collections.Counter(variable.path for variable in optimizer.variables)
     for place, variable in enumerate(optimizer.variables):
-        path = NUMBERED.sub(r"\1", variable.path)
+        path = NUMBERED.sub("variable", variable.path)
         named[f"optimizer/{path}" if path == variable.path and counts[path] == 1 else f"optimizer/{path}/{place}"] = (
             variable
         )

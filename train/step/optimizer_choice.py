@@ -45,7 +45,6 @@ OWNED = {  # arguments of Keras that training sets itself, and the key to set in
 }
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 BELOW_1 = re.compile(r"(adam_)?beta_[12]|momentum|rho")  # arguments that are decays of moving averages
-NOT_NEGATIVE = re.compile(r"weight_decay|epsilon.*|.*_steps")
 
 
 def class_of(name: str) -> Any:
@@ -138,4 +137,5 @@ def expected_of(name: str, value: Any, default: Any) -> str:
         return "a number"
     if BELOW_1.fullmatch(name) and not 0 <= value < 1:
         return "at least 0 and less than 1"
-    return "at least 0" if NOT_NEGATIVE.fullmatch(name) and value < 0 else ""
+    is_size = name == "weight_decay" or name.startswith("epsilon") or name.endswith("_steps")
+    return "at least 0" if is_size and value < 0 else ""
