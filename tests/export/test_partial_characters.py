@@ -28,7 +28,7 @@ BY_CHANCE = [bytes(row) for row in np.random.default_rng(1).choice([65, 195, 169
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory):
-    return functools.cache(lambda kind: import_folder(t5_folder(tmp_path_factory.mktemp(kind) / "there", kind, 5.0)))
+    return functools.cache(lambda kind: import_folder(t5_folder(tmp_path_factory.mktemp(kind) / "there", kind, 8.0)))
 
 
 @pytest.mark.parametrize("kind", [BYT5, MADLAD, MT5])

@@ -70,6 +70,12 @@ def test_the_make_targets_that_pages_name_exist():
     assert [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
 
 
+def test_make_test_runs_every_folder_of_tests():
+    lines = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\ntest:")[2].partition("\n\n")[0]
+    named = re.findall(r" tests/(\w+)", lines)
+    assert sorted(named) == sorted({path.relative_to(ROOT).parts[1] for path in ROOT.glob("tests/*/**/test_*.py")})
+
+
 def test_make_clean_leaves_what_its_reader_trained(tmp_path):
     kept = ["runs/mine", "runs/cache", "exports/mine", "data/multi30k"]
     for folder in [*kept, "runs/numbers", "exports/numbers", ".venv", ".race"]:
