@@ -40,13 +40,14 @@ class MinimumBayesRisk(Engine):
             search finds are candidates too.
         samples: translations that are drawn for each line, 1 to 1024. An export draws as many at once as its beam is
             wide.
-        temperature: of what is drawn; the expectation is over P^(1 / temperature).
+        temperature: of what is drawn; the expectation is over P^(1 / temperature). How often a text was drawn is told
+            by its probability, and so too low for a temperature below 1.
         seed: the same one draws the same.
 
     Raises ConfigError for a number beyond its limits, and for an engine that does not draw.
     """
 
-    def __init__(self, engine: Engine, samples: int = 32, temperature: float = 1.0, seed: int = 0):
+    def __init__(self, engine: Engine, samples: int = 32, temperature: float = 0.7, seed: int = 0):
         if type(samples) is not int or not 1 <= samples <= MOST_SAMPLES:
             raise ConfigError(f"samples is {samples!r:.60}; it must be a whole number from 1 to {MOST_SAMPLES}.")
         if checked(OPTIONS["temperature"], temperature) == 0:

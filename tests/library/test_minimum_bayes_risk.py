@@ -93,7 +93,7 @@ def test_it_decides_on_what_the_engine_finds_and_draws(translator):
     lines = ["one two", "three", "", "seven"]
     engine = MinimumBayesRisk(translator, samples=5, seed=3)
     sampler = translator.with_options(
-        {"temperature": 1.0, "beam_size": 5, "n_best": 5, "length_penalty": 0.0, "seed": 3}
+        {"temperature": 0.7, "beam_size": 5, "n_best": 5, "length_penalty": 0.0, "seed": 3}
     )
     found = translator.with_options({"n_best": 3}).translate_n_best(lines)
     samples = sampler.translate_n_best(lines)
@@ -138,7 +138,7 @@ def test_an_export_draws_in_rounds_as_wide_as_its_beam(whole_version):
     """Its beam has four hypotheses, so ten draws are three rounds with three seeds."""
     export, lines = ExportedTranslator(whole_version), ["one two", "seven"]
     engine = MinimumBayesRisk(export, samples=10, seed=5)
-    draws = {"temperature": 1.0, "beam_size": 4, "n_best": 4, "length_penalty": 0.0}
+    draws = {"temperature": 0.7, "beam_size": 4, "n_best": 4, "length_penalty": 0.0}
     rounds = [export.with_options({**draws, "seed": seed}).translate_n_best(lines) for seed in (5, 6, 7)]
     found = export.with_options({"n_best": 4}).translate_n_best(lines)
     for chosen, beam, *drawn in zip(engine.translate(lines), found, *rounds, strict=True):
