@@ -1,6 +1,5 @@
 """`keras-transformer align RUN`: choose the attention with which a run aligns words."""
 
-import logging
 import pathlib
 from typing import Annotated
 
@@ -16,7 +15,6 @@ from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.outputs import outputs_of
 
-log = logging.getLogger("keras_transformer")
 app = command_app()
 
 STEPS = {False: "the step that writes a word", True: "the step that reads it"}
@@ -52,7 +50,7 @@ def align(
         outputs_of(folder.path).check_text("Words are aligned in text.")
         pairs = list(zip(*texts_of(source, target), strict=True))
         with quiet_imports():
-            from keras_transformer.translation.alignment_choice import error_rates
+            from keras_transformer.translation.alignment_choice import adopt_best, error_rates
             from keras_transformer.translation.parallel import tune_for_translation
             from keras_transformer.translation.translator import Translator
 
@@ -67,12 +65,11 @@ def align(
                 f"{source[0]} and {target[0]} have too few words that certainly translate each other: give more text, "
                 "such as all that the model was trained on."
             )
-        best = min(rates, key=lambda rate: rate.error)
+        best = adopt_best(folder, rates)
         print(f"Of {best.links:,} words whose source is certain, aligned with another one, per cent:\n")
         for rate in rates:
             step, mark = STEPS[rate.aligned_by.reads], "  <- chosen" if rate == best else ""
             print(f"block {rate.aligned_by.block}, {step}: {100 * rate.error:.1f}{mark}")
-        folder.inference()._replace(alignment=best.aligned_by).save(folder.inference_file)
 
 
 main = program(app, is_long=True)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from keras_transformer.pieces.language_marks import NO_CODES, Codes
 from keras_transformer.runs.aligned_by import AlignedBy
+from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.shortlist.certain_links import CertainLinks, LinkedPair
 from keras_transformer.text.road import Ask
 from keras_transformer.translation.translator import Translator
@@ -49,6 +50,13 @@ def error_rates(translator: Translator, pairs: Sequence[tuple[str, str]], codes:
     asks = [translator.told(Ask(source_language=of_sources[n], target_language=of_targets[n])) for n in numbers]
     aligned = translator.align_by(ways, [(lines[n], found[n]) for n in numbers], asks)
     return [Rate(way, error_rate(gold, of_way), links) for way, of_way in zip(ways, aligned, strict=True)]
+
+
+def adopt_best(folder: RunFolder, rates: Sequence[Rate]) -> Rate:
+    """Write into inference.json of a run by which of these its words are aligned. Returns that Rate."""
+    best = min(rates, key=lambda rate: rate.error)
+    folder.inference()._replace(alignment=best.aligned_by).save(folder.inference_file)
+    return best
 
 
 def error_rate(gold: Sequence[LinkedPair], alignments: Iterable[Iterable[tuple[int, int]]]) -> float:

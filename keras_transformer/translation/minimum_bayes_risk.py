@@ -10,7 +10,7 @@ import collections
 import contextlib
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from keras_transformer.ground.errors import ConfigError
@@ -110,10 +110,11 @@ def decided(found: Candidates, drawn: Sequence[tuple[int, Sequence[Translation]]
     for draws, translations in drawn:
         for translation in translations:
             counts[translation.text] += expected_count(translation.score, draws)
-    mean = mean_ngrams(counts)
     different = {each.text: each for _, translations in drawn for each in translations}
     different |= {each.text: each for each in found.translations}
-    utilities = {text: chrf(ngrams_of(text), mean) for text in different}
+    of_texts = {text: ngrams_of(text) for text in different}
+    mean = mean_ngrams(counts, of_texts.__getitem__)
+    utilities = {text: chrf(ngrams, mean) for text, ngrams in of_texts.items()}
     best = sorted(different, key=lambda text: -utilities[text])[:shown]
     translations = [different[text]._replace(score=utilities[text], confidence=None) for text in best]
     return Candidates(translations, truncated=found.truncated)
@@ -140,7 +141,7 @@ def ngrams_of(text: str) -> NGrams:
     ]
 
 
-def mean_ngrams(counts: Mapping[str, float]) -> NGrams:
+def mean_ngrams(counts: Mapping[str, float], ngrams_of: Callable[[str], NGrams] = ngrams_of) -> NGrams:
     """Return the mean of how often n-grams occur in texts, each of which counts so often."""
     total = sum(counts.values())
     means: list[dict[str, float]] = [collections.defaultdict(float) for _ in range(ORDER)]

@@ -7,7 +7,7 @@ import keras
 
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.translation.alignment_choice import MOST_PAIRS, error_rates
+from keras_transformer.translation.alignment_choice import MOST_PAIRS, adopt_best, error_rates
 from keras_transformer.translation.translator import Translator
 
 from ..data.prepare import PreparedData
@@ -27,7 +27,7 @@ def choose_alignment(folder: RunFolder, data: PreparedData, transformer: keras.M
     rates = error_rates(translator, [pair for pair, _ in told], codes)
     if not rates:
         return
-    best = min(rates, key=lambda rate: rate.error)
+    best = adopt_best(folder, rates)
     log.info(
         "words are aligned by decoder block %d in the step that %s them: %.1f per cent of %d certain links are missed",
         best.aligned_by.block,
@@ -35,4 +35,3 @@ def choose_alignment(folder: RunFolder, data: PreparedData, transformer: keras.M
         100 * best.error,
         best.links,
     )
-    folder.inference()._replace(alignment=best.aligned_by).save(folder.inference_file)
