@@ -121,6 +121,8 @@ REGISTERED = (
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module(f"{__name__}.ground.version").version()
     if name not in MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{MODULE_OF[name]}"), name)

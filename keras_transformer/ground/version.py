@@ -17,10 +17,14 @@ def project_of_checkout() -> dict[str, Any]:
     return project if project.get("name") == DISTRIBUTION else {}
 
 
-def version_line() -> str:
-    """Return what `keras-transformer --version` prints, such as "keras-transformer-mt 0.1.0"."""
-    version = project_of_checkout().get("version")
+def version() -> str:
+    """Return the version that runs, such as "0.9.0"; UNKNOWN of a folder that was copied without pip."""
     try:
-        return f"{DISTRIBUTION} {version or importlib.metadata.version(DISTRIBUTION)}"
-    except importlib.metadata.PackageNotFoundError:  # a folder that was copied without pip
-        return f"{DISTRIBUTION} {UNKNOWN}"
+        return project_of_checkout().get("version") or importlib.metadata.version(DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:
+        return UNKNOWN
+
+
+def version_line() -> str:
+    """Return what `keras-transformer --version` prints, such as "keras-transformer-mt 0.9.0"."""
+    return f"{DISTRIBUTION} {version()}"

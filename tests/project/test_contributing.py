@@ -1,12 +1,10 @@
-"""CONTRIBUTING.md names files, folders and commits that exist; CHANGELOG.md has the version of pyproject.toml."""
+"""CONTRIBUTING.md names files, folders and commits that exist."""
 
 import re
-import tomllib
 
 from tests.support.places import ROOT
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-CHANGES = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 COMMITS = re.findall(r"^`([0-9a-f]{7})` (.*)$", PAGE, re.MULTILINE)
 PLACES = ("", "keras_transformer", "train", "export", "tests/library")  # to which a path may be relative
 
@@ -21,8 +19,3 @@ def test_the_files_that_it_names_exist():
     ]
     assert len(names) > 30
     assert [name for name in names if not any((ROOT / place / name).exists() for place in PLACES)] == []
-
-
-def test_the_changelog_has_a_section_for_the_version():
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    assert re.search(rf"^## {re.escape(version)}$", CHANGES, re.MULTILINE)

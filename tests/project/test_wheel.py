@@ -7,6 +7,7 @@ import re
 import shutil
 import site
 import subprocess
+import sys
 import time
 import venv
 import zipfile
@@ -59,10 +60,20 @@ def packages_of(bin):
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
+def sdist(tmp_path_factory):
+    folder = checkout_in(tmp_path_factory.mktemp("sdist"))
+    script = "from setuptools.build_meta import build_sdist; build_sdist('dist')"
+    subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, check=True)
+    (path,) = (folder / "dist").iterdir()
+    return path
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist, tmp_path_factory):
+    """The wheel of the sdist, as whoever has no wheel builds it."""
     folder = tmp_path_factory.mktemp("wheel")
-    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder / "dist", checkout_in(folder))
-    (path,) = (folder / "dist").glob("*.whl")
+    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, sdist)
+    (path,) = folder.glob("*.whl")
     return path
 
 
@@ -109,6 +120,21 @@ def test_the_wheel_holds_every_file_of_the_folders_and_the_license(wheel):
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert any(name.endswith("LICENSE") for name in names)
+
+
+def test_the_index_takes_both_files(sdist, wheel):
+    """Their metadata is valid, and the page of the project can be rendered."""
+    pytest.importorskip("twine", reason="pip install -r requirements-lint.txt")
+    check = python("-m", "twine", "check", "--strict", sdist, wheel)
+    assert (check.returncode, check.stdout.count("PASSED")) == (0, 2), check.stdout + check.stderr
+
+
+def test_both_say_the_same_of_the_version(sdist, wheel, installed):
+    version = sdist.name.split("-")[-1].removesuffix(".tar.gz")
+    assert wheel.name.split("-")[1] == version
+    said = run_in(sdist.parent, installed / "python", "-c", "import keras_transformer as kt; print(kt.__version__)")
+    assert said.strip() == version
+    assert run_in(sdist.parent, installed / "keras-transformer", "--version").split() == [DISTRIBUTION, version]
 
 
 @pytest.mark.parametrize("environment", ["installed", "editable"])
