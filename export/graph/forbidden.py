@@ -18,6 +18,7 @@ from keras_transformer.text.words import ATTACHED_IN_GRAPH, LETTER_IN_GRAPH
 
 from .prefixes import places_in
 from .ragged_rows import kept, row_numbers
+from .request import shown
 from .text_outputs import without_duplicates
 
 EDGES = f"^[{SPACES}]+|[{SPACES}]+$"
@@ -79,7 +80,7 @@ def read_forbidden(texts):
     checks = [
         tf.debugging.Assert(is_text, [NO_TEXT]),
         tf.debugging.Assert(tf.reduce_all(counts <= MOST_CHARACTERS), [TOO_LONG, counts]),
-        tf.debugging.Assert(~tf.reduce_any(has_tab), [HAS_TAB, tf.boolean_mask(written, has_tab)[:1]]),
+        tf.debugging.Assert(~tf.reduce_any(has_tab), [HAS_TAB, shown(tf.boolean_mask(written, has_tab))]),
     ]
     with tf.control_dependencies(checks):
         return phrases.with_values(lower(folded(tf.identity(phrases.flat_values))))

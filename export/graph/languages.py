@@ -13,6 +13,7 @@ from keras_transformer.pieces.sources import LEAVE_OUT
 from keras_transformer.pieces.tokenizer import Tokenizer
 
 from .ragged_rows import kept
+from .request import shown
 from .slices import with_end
 
 UNKNOWN, UNTOLD, SEVERAL = -1, -2, -3  # in place of the number of a language
@@ -160,7 +161,7 @@ class Side(tf.Module):
         wrong = [number for number in self.sentences if number != UNTOLD or self.needed]
         checks = []
         for number in wrong:
-            found = tf.boolean_mask(codes, numbers == number)[:1]
+            found = shown(tf.boolean_mask(codes, numbers == number))
             checks.append(tf.debugging.Assert(tf.size(found) == 0, [self.sentences[number], found]))
         with tf.control_dependencies(checks):
             return tf.gather(self.of_numbers, tf.maximum(numbers, UNKNOWN) + 1)

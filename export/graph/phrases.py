@@ -25,6 +25,7 @@ from keras_transformer.text.whole_numbers import OTHER_DIGITS, pattern_of_number
 from .forbidden import matches
 from .prefixes import padded_endings, places_in
 from .ragged_rows import kept, of_values, row_numbers
+from .request import shown
 
 PHRASE = "A required phrase"
 # A number, and what goes on behind it; or what is passed over
@@ -70,8 +71,8 @@ class GraphPhraseReader:
         most = min(most, MOST_TOKENS + 1)
         message = f"The required phrases of a line must have fewer than {most} tokens: give fewer or shorter ones."
         checks = [
-            tf.debugging.Assert(~tf.reduce_any(is_unknown), [f"{PHRASE} {NO_PIECES_FOR_IT}", words[is_unknown][:1]]),
-            tf.debugging.Assert(~tf.reduce_any(is_symbol), [f"{PHRASE} {HAS_SYMBOL}", words[is_symbol][:1]]),
+            tf.debugging.Assert(~tf.reduce_any(is_unknown), [f"{PHRASE} {NO_PIECES_FOR_IT}", shown(words[is_unknown])]),
+            tf.debugging.Assert(~tf.reduce_any(is_symbol), [f"{PHRASE} {HAS_SYMBOL}", shown(words[is_symbol])]),
             tf.debugging.Assert(tf.reduce_all(counts < most), [message, counts]),
         ]
         with tf.control_dependencies(checks):
@@ -174,7 +175,7 @@ def check_not_forbidden(phrases, forbidden):
         return tf.shape(matches(texts[number], forbidden[lines[number]]))[0] > 0
 
     wrong = tf.map_fn(is_forbidden, tf.range(tf.size(texts)), fn_output_signature=tf.bool, parallel_iterations=1)
-    return tf.debugging.Assert(~tf.reduce_any(wrong), [CONTRADICTION, tf.boolean_mask(texts, wrong)[:1]])
+    return tf.debugging.Assert(~tf.reduce_any(wrong), [CONTRADICTION, shown(tf.boolean_mask(texts, wrong))])
 
 
 def loss_allowed(phrases):

@@ -9,6 +9,7 @@ from keras_transformer.pieces.sources import NO_PIECES
 from keras_transformer.pieces.tokenizer import Tokenizer
 
 from .ragged_rows import kept, of_values
+from .request import shown
 
 ENDINGS = tf.RaggedTensorSpec([None, None], tf.int32, ragged_rank=1)
 
@@ -40,7 +41,9 @@ class GraphPrefixReader:
         """
         tokens = self.encode(texts)
         is_unknown = tf.reduce_any(tokens == UNK, axis=1)
-        known = tf.debugging.Assert(~tf.reduce_any(is_unknown), [f"A target_prefix {NO_PIECES}", texts[is_unknown][:1]])
+        known = tf.debugging.Assert(
+            ~tf.reduce_any(is_unknown), [f"A target_prefix {NO_PIECES}", shown(texts[is_unknown])]
+        )
         with tf.control_dependencies([known]):
             tokens = tf.identity(tokens)
         is_cut = tf.cast(tokens.row_lengths(), tf.int32) >= most

@@ -8,6 +8,8 @@ import tensorflow as tf
 
 from keras_transformer.search.options import LAWS, OPTIONS, OUTPUT, TARGET_PREFIX, SearchOptions
 
+LONGEST_SHOWN = 60  # characters of a text that a refusal shows
+
 
 class Input(NamedTuple):
     """An optional input of rank 1: one value for the whole batch, or one per line."""
@@ -116,6 +118,14 @@ def agreeing(rules: dict) -> dict:
         checks.append(tf.debugging.Assert(tf.reduce_all(holds), [law.sentence]))
     with tf.control_dependencies(checks):
         return {name: tf.identity(rule) for name, rule in rules.items()}
+
+
+def shown(texts):
+    """Return the first of some texts as a refusal shows it: string (N,) -> string (1,), or (0,) of none.
+
+    If a refusal is not UTF-8, TensorFlow raises UnicodeDecodeError in its place, in Python.
+    """
+    return tf.strings.substr(tf.strings.unicode_transcode(texts[:1], "UTF-8", "UTF-8"), 0, LONGEST_SHOWN, "UTF8_CHAR")
 
 
 def of_each_line(name: str, value, lines):
