@@ -29,6 +29,7 @@ PICTURES = {".png", ".svg"}
 CODE = re.compile(r"(^```.*?^```|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r'(\]\(|(?:href|src)=")(?!\w+:)([^)"\s#]*)(#[^)"\s]*)?([)"])')
 FORMULA = re.compile(r"\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$\n]+)\$", re.DOTALL)
+BEHIND = "---\nsearch:\n  boost: 0.1\n---\n\n"  # a search finds what the manual says before the code that does it
 LANGUAGES = {".py": "python", ".toml": "toml", ".sh": "bash", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 place_of: dict[str, pathlib.Path] = {}  # the file of the repository that a page shows
@@ -114,11 +115,11 @@ def shown(path: pathlib.Path) -> str:
     title = f"# {path.relative_to(ROOT)}\n\n"
     if path.is_dir():
         names = sorted(child.name for child in path.iterdir() if not child.name.startswith(("__", ".")))
-        return title + "".join(f"- `{name}`\n" for name in names)
+        return BEHIND + title + "".join(f"- `{name}`\n" for name in names)
     if path.suffix == ".ipynb":
         return notebook(path)
     text = path.read_text("utf-8", errors="replace")
-    return f"{title}{fenced(text, LANGUAGES.get(path.suffix, ''))}"
+    return f"{BEHIND}{title}{fenced(text, LANGUAGES.get(path.suffix, ''))}"
 
 
 def fenced(text: str, language: str = "") -> str:

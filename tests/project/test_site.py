@@ -1,5 +1,6 @@
 """The site of the documentation: it holds every page, builds without a warning, and loads nothing from elsewhere."""
 
+import json
 import re
 
 import pytest
@@ -72,3 +73,15 @@ def test_every_link_of_the_site_leads_to_a_file_and_a_heading(site):
             if not target.exists() or (anchor and target in names and anchor not in names[target]):
                 broken.append(f"{page.relative_to(site.resolve())}: {link}")
     assert broken == []
+
+
+@pytest.mark.release
+def test_a_search_finds_pages_of_the_manual_before_files_of_code(site):
+    """In English and Korean; `boost` is a factor of a page's rank, 1 if it is left out."""
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    assert index["config"]["lang"] == ["en", "ko"]
+    boosts = {entry["location"].partition("#")[0]: entry.get("boost", 1) for entry in index["docs"]}
+    code = [boost for page, boost in boosts.items() if re.search(r"\.(py|toml|sh|ya?ml)\.html$", page)]
+    assert len(code) > 20 and max(code) < 0.5
+    manual = {f"{path.stem}.html" for path in DOCS.glob("*.md")}
+    assert {page: boosts.get(page) for page in manual if boosts.get(page) != 1} == {}
