@@ -45,7 +45,7 @@ class TokenMean(keras.metrics.Metric):
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class TokenAccuracy(TokenMean):
-    """The share of real tokens whose label has the highest logit. See TokenMean for shapes."""
+    """The share of real tokens whose label has the highest logit. Shapes: labels int (B, T), logits (B, T, V)."""
 
     def __init__(self, name: str = "accuracy"):
         super().__init__(name=name)
@@ -57,7 +57,7 @@ class TokenAccuracy(TokenMean):
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class Perplexity(TokenMean):
-    """exp(-sum log p(label) / tokens), without label smoothing. See TokenMean for shapes."""
+    """exp(-sum log p(label) / tokens), without label smoothing. Shapes: labels int (B, T), logits (B, T, V)."""
 
     def __init__(self, name: str = "perplexity"):
         super().__init__(name=name)

@@ -56,6 +56,8 @@ class Dropout(keras.layers.Layer):
     Args:
         rate: probability of zero, in [0, 1). Raises ValueError for any other.
         seed: of the masks; None draws one from `keras.utils.set_random_seed`.
+
+    Shapes: (...,) -> (...,), each number with a draw of its own.
     """
 
     def __init__(self, rate: float, seed: int | None = None, **kwargs):

@@ -61,7 +61,10 @@ class Residual(CompositeLayer):
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class PostNormResidual(Residual):
-    """LayerNorm(x + Dropout(Sublayer(x))), as in the paper (section 3.1)."""
+    """LayerNorm(x + Dropout(Sublayer(x))), as in the paper (section 3.1).
+
+    Shapes: states x and the sublayer's output (B, L, d_model) -> (B, L, d_model).
+    """
 
     def sublayer_input(self, states):
         return states
@@ -75,6 +78,7 @@ class PreNormResidual(Residual):
     """x + Dropout(Sublayer(LayerNorm(x))) (Xiong et al. 2020).
 
     It trains without warm-up. A stack of such blocks needs one more LayerNorm at its end.
+    Shapes: those of PostNormResidual, (B, L, d_model) -> (B, L, d_model).
     """
 
     leaves_sum = True

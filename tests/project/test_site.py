@@ -1,8 +1,10 @@
 """The site of the documentation: it holds every page, builds without a warning, and loads nothing from elsewhere."""
 
+import inspect
 import json
 import re
 
+import keras
 import pytest
 import yaml
 
@@ -27,6 +29,22 @@ def test_every_name_of_the_library_is_on_a_page_of_the_api():
     named = re.findall(r"^::: keras_transformer\.([\w.]+)$", API, re.MULTILINE)
     callbacks = {f"inspection.callbacks.{name}" for name in inspection.__all__}
     assert sorted(named) == sorted({f"{module}.{name}" for name, module in kt.MODULE_OF.items()} | callbacks)
+
+
+OF_TENSORS = (keras.layers.Layer, keras.losses.Loss, keras.metrics.Metric)
+MATHEMATICS = ("layers.", "masks", "losses", "model")  # modules whose functions take and return tensors
+
+
+def takes_tensors(name):
+    value = getattr(kt, name)
+    if inspect.isclass(value):
+        return issubclass(value, OF_TENSORS)
+    return inspect.isfunction(value) and kt.MODULE_OF[name].startswith(MATHEMATICS)
+
+
+@pytest.mark.parametrize("name", sorted(filter(takes_tensors, kt.MODULE_OF)))
+def test_a_name_that_takes_tensors_has_their_shapes_on_its_page(name):
+    assert re.search(r"\((B|1|\.\.\.), ?[\w ,]*\)", inspect.getdoc(getattr(kt, name))), name
 
 
 def test_its_configuration_is_yaml_and_loads_no_font():
