@@ -1,5 +1,6 @@
 """A run of many languages, exported: every engine translates into the one that is asked, and refuses others alike."""
 
+import functools
 import json
 import shutil
 
@@ -8,21 +9,21 @@ from sacrebleu import sentence_chrf
 
 from cluster.engines import GraphEngine
 from cluster.works import Nearest, Score, Translate
+from export import translate as translate_command
 from export.__main__ import app
 from export.client.client import ServingClient
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from export.translate import app as translate_export
 from export.versions import LITERT, ExportError
 from keras_transformer.ground.errors import UserError
 from keras_transformer.lite.translator import LiteTranslator
+from keras_transformer.pieces.batching import BATCH_SIZE
 from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.pieces.tokenizer import train_tokenizer
 from keras_transformer.runs.inference import Inference
 from keras_transformer.runs.versions import LANGUAGES, languages_in
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.road import Ask
-from keras_transformer.translation.exported import ExportedTranslator
 from keras_transformer.translation.scorer import Scorer
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke
@@ -33,7 +34,7 @@ M2M = Languages(PIECES, PIECES, source_first="source", target_first="target")
 LINES = [*SENTENCES[:9], "", "12"]  # as many as LiteRT searches together, and some alone
 ENGINES = ("ExportedTranslator", "ServingClient", "Spark", "LiteTranslator")
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("graphs_as_written")]
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +53,24 @@ def export(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def engines(export):
+def opened():
+    """Opens each export once for all tests: what TensorFlow makes of a SavedModel takes 300 MB."""
+    return functools.cache(translate_command.translator_of)
+
+
+@pytest.fixture
+def translate_export(opened, monkeypatch):
+    """The command, which finds exports opened."""
+    monkeypatch.setattr(translate_command, "translator_of", opened)
+    return functools.partial(invoke, translate_command.app)
+
+
+@pytest.fixture(scope="module")
+def engines(export, opened):
     version, run = export
     with local_server(version.parent, ServerOptions(port=0, grpc_port=0)) as server:
         made = (
-            ExportedTranslator(version),
+            opened(version, BATCH_SIZE),
             ServingClient(server.url),
             GraphEngine(str(version), 1),
             LiteTranslator(version / LITERT),
@@ -113,10 +127,10 @@ def test_a_version_says_its_languages_and_damage_is_one_sentence(export, tmp_pat
             languages_in(tmp_path)
 
 
-def test_commands_take_languages(export):
+def test_commands_take_languages(export, translate_export):
     version, run = export
     for folder in (version, version / LITERT):
-        result = invoke(translate_export, folder, "--from", "en", "--to", "fr", stdin=f"{LINES[0]}\n".encode())
+        result = translate_export(folder, "--from", "en", "--to", "fr", stdin=f"{LINES[0]}\n".encode())
         [expected] = Translator.load(run, max_source_tokens=16).translate(
             LINES[:1], source_language="en", target_language="fra"
         )
@@ -124,9 +138,9 @@ def test_commands_take_languages(export):
 
 
 @pytest.mark.parametrize("asked", [("--to", "xx"), ("--from", "xx"), ("--to", "de", "--n-best", "99")])
-def test_what_the_graph_refuses_ends_the_command_with_its_sentence(export, asked):
+def test_what_the_graph_refuses_ends_the_command_with_its_sentence(export, translate_export, asked):
     version, _ = export
-    result = invoke(translate_export, version, *asked, stdin=f"{LINES[0]}\n".encode())
+    result = translate_export(version, *asked, stdin=f"{LINES[0]}\n".encode())
     assert result.exit_code == 1 and result.stderr.splitlines()[-1].startswith("Error: "), result.stderr
     assert "Traceback" not in result.stderr and "node" not in result.stderr and "assertion" not in result.stderr
 

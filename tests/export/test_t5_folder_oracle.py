@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import keras_transformer as kt
-from export import __main__ as command
 from export.huggingface.t5 import Pieces
 from keras_transformer.ground.tokens import BOS, EOS, PAD
 from keras_transformer.models.imported.folder import import_folder, write_run
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run, save_run
 from keras_transformer.translation.translator import Translator
-from tests.support.commands import invoke
+from tests.support.exchange import exported
 from tests.support.huggingface import padded
+from tests.support.imported import logits
 from tests.support.marian import lines
 from tests.support.peers import Peer, needs
 from tests.support.t5 import BYT5, KINDS, MADLAD, MT5, STRONG, T5, t5_folder
@@ -39,7 +39,7 @@ class Both:
 
     def __init__(self, folder, kind, strength):
         run = tuned(folder, kind, strength)
-        result = invoke(command.app, run, "--to", folder / "out", "--format", "huggingface")
+        result = exported(run, folder / "out")
         assert result.exit_code == 0, result.output
         model_class = transformers.MT5ForConditionalGeneration if kind == MT5 else transformers.AutoModelForSeq2SeqLM
         self.run, self.tokenizer = run, transformers.AutoTokenizer.from_pretrained(folder / "out")
@@ -67,15 +67,8 @@ def test_transformers_divides_a_line_and_computes_logits_as_the_run_does(kind, t
                 input_ids=torch.tensor([[both.there[number] for number in expected]]),
                 decoder_input_ids=torch.tensor([[start, *output]]),
             ).logits[0]
-        ours = both.model(
-            {
-                "source_ids": np.array([expected]),
-                "source_segments": np.ones((1, len(expected)), "int32"),
-                "target_ids": np.array([[BOS, *both.here[output]]]),
-                "target_segments": np.ones((1, 21), "int32"),
-            }
-        )
-        np.testing.assert_allclose(np.asarray(ours)[0][:, both.here], theirs.numpy(), atol=CLOSE)
+        ours = logits(both.model, expected, [BOS, *both.here[output]])
+        np.testing.assert_allclose(ours[:, both.here], theirs.numpy(), atol=CLOSE)
     assert compared > 10
 
 

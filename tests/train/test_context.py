@@ -273,9 +273,11 @@ def test_evaluate_and_validation_read_documents_as_translation_does(runs):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "format"), [("source", "saved_model"), ("both", "litert")])
-def test_an_export_reads_documents_as_its_run_does(runs, tmp_path, name, format):
-    folder = tmp_path / "export"
-    result = invoke(export, str(runs / name), "--to", folder, "--format", format, "--no-check")
+def test_an_export_reads_documents_as_its_run_does(graphs_as_written, runs, tmp_path, name, format):
+    folder, how = tmp_path / "export", ["--format", format, "--max-source-tokens", "64", "--no-check"]
+    names = ("serving_default", "translate", "tokenize") if format == "saved_model" else ()
+    signatures = [word for signature in names for word in ("--signature", signature)]
+    result = invoke(export, str(runs / name), "--to", folder, *how, *signatures)
     assert result.exit_code == 0, result.output
     sources, _ = lines_of(runs)
     stdin = "\n".join(sources[:30]) + "\n"
