@@ -1,4 +1,4 @@
-"""What docs/scaling.md tells its readers to write makes the cluster that it says."""
+"""serving/training.yaml makes the cluster that docs/scaling.md says."""
 
 import os
 import re
@@ -12,13 +12,12 @@ from train.config.run import load_config
 from train.data.prepare import check_division
 from train.workers.tf_config import ONLY_WORKER, Worker, read_cluster
 
-PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
+MANIFEST = (ROOT / "serving" / "training.yaml").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def manifest():
-    (text,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
-    service, job = yaml.safe_load_all(text)
+    service, job = yaml.safe_load_all(MANIFEST)
     return service, job
 
 
