@@ -11,6 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
 from keras_transformer.doctor.finding import Finding, missing, ok
+from keras_transformer.doctor.systems import system
 from keras_transformer.ground.command_table import DISTRIBUTION
 from keras_transformer.ground.machine import cpuinfo
 from keras_transformer.ground.version import project_of_checkout, version_line
@@ -31,6 +32,7 @@ def software() -> Iterator[Finding]:
     """Yield findings on this project, Python, TensorFlow, Keras and the other packages that every command needs."""
     python, requirements = declared()
     yield ok(version_line())
+    yield system()
     version = platform.python_version()
     if python.contains(version, prereleases=True):
         yield ok(f"Python {version}")

@@ -30,8 +30,8 @@ def graph_tokenizer(model_bytes: bytes):
     except ImportError:
         raise TokenizerError(
             "A tokenizer inside a graph needs the package tensorflow-text, which is not installed: "
-            f"pip install tensorflow-text=={'.'.join(tf.__version__.split('.')[:2])}.* (there are wheels for "
-            "Linux, and not for every system)."
+            f"pip install tensorflow-text=={'.'.join(tf.__version__.split('.')[:2])}.* (it has wheels for "
+            "Linux and for macOS on Apple silicon; on Windows, use WSL 2). `export --format litert` does without."
         ) from None
 
     def sentencepiece(model: bytes, out_type):

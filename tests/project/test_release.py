@@ -8,10 +8,12 @@ import sys
 import tomllib
 
 import pytest
+import yaml
 from packaging.specifiers import SpecifierSet
 
 import keras_transformer as kt
 from tests.support.places import ROOT
+from tests.support.processes import python
 
 pytestmark = pytest.mark.slow
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -75,3 +77,22 @@ def test_every_address_is_derived_from_that_of_the_source():
     owner, name = SOURCE.removeprefix("https://github.com/").split("/")
     addresses = {f"{SOURCE}/blob/main/CHANGELOG.md", f"{SOURCE}/issues", f"https://{owner}.github.io/{name}/"}
     assert set(PROJECT["urls"].values()) == {SOURCE, *addresses}
+
+
+def test_the_citation_is_valid_and_says_the_same():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert [citation[key] for key in ("version", "license", "repository-code")] == [
+        *(PROJECT[key] for key in ("version", "license")),
+        SOURCE,
+    ]
+    assert [author["name"] for author in citation["authors"]] == [author["name"] for author in PROJECT["authors"]]
+    pytest.importorskip("check_jsonschema", reason="pip install -r requirements-lint.txt")
+    check = python("-m", "check_jsonschema", "--builtin-schema", "vendor.citation-file-format", "CITATION.cff")
+    assert check.returncode == 0, check.stdout + check.stderr
+
+
+def test_what_security_says_of_tests_is_there():
+    page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    assert f"]({SOURCE}/security/advisories/new)" in page
+    named = re.findall(r"`((?:tests|docs)/[\w/]+\.\w+)`", page)
+    assert len(named) > 5 and [name for name in named if not (ROOT / name).exists()] == []
