@@ -50,9 +50,9 @@ def write_model(
     write_atomically(files.tokenizer, translator.tokenizer.model_bytes)
     write_atomically(folder / "README.md", readme(name, options, rooms, quantization))
     search = {option: getattr(options, option) for option in RUN_OPTIONS}
-    checksum = hashlib.sha256(model).hexdigest()
+    checksum, of_tokenizer = (hashlib.sha256(file).hexdigest() for file in (model, translator.tokenizer.model_bytes))
     of_model = translator.languages, translator.context
-    Description(search, rooms, quantization, checksum, *of_model).save(files.description)
+    Description(search, rooms, quantization, checksum, *of_model, of_tokenizer).save(files.description)
     if translator.calibration:
         translator.calibration.save(files.calibration)
 

@@ -82,14 +82,16 @@ def lite_model(path: pathlib.Path) -> Iterator[Finding]:
     try:
         description = Description.load(folder.description)
         open_tokenizer(folder.tokenizer)
-        content = folder.model.read_bytes()
+        sums = {folder.model: description.sha256, folder.tokenizer: description.tokenizer_sha256}
+        contents = {file: file.read_bytes() for file in sums}
     except (UserError, OSError) as error:
         yield missing(f"{path}: {first_line_of(error)[:-1]}", AGAIN)
         return
-    if why := why_damaged(content, description.sha256):
-        yield missing(f"{folder.model} is damaged: {why[:-1]}", AGAIN)
-        return
-    if content[4:8] != FLATBUFFER:
+    for file, sha256 in sums.items():
+        if why := why_damaged(contents[file], sha256):
+            yield missing(f"{file} is damaged: {why[:-1]}", AGAIN)
+            return
+    if contents[folder.model][4:8] != FLATBUFFER:
         yield missing(f"{folder.model} is no LiteRT file", AGAIN)
         return
     yield ok(

@@ -26,7 +26,7 @@ from keras_transformer.pieces.pair_tokenizer import open_tokenizer
 from keras_transformer.pieces.sources import are_longer, encoded_lines
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.confidence import Calibration, confidence_by
-from keras_transformer.runs.lite_folder import PREFIX_TOKENS, Description, LiteFolder, Room, why_damaged
+from keras_transformer.runs.lite_folder import DESCRIPTION, PREFIX_TOKENS, Description, LiteFolder, Room, why_damaged
 from keras_transformer.search.options import LONGEST_OUTPUT, SearchOptions
 from keras_transformer.text.constraints import (
     NO_CONSTRAINTS,
@@ -72,6 +72,8 @@ class LiteTranslator(Engine):
         if any(room.is_constrained for room in self.description.rooms):
             self.abilities = self.abilities | CONSTRAINTS
         self.tokenizer = open_tokenizer(files.tokenizer)
+        if why := why_damaged(self.tokenizer.model_bytes, self.description.tokenizer_sha256):
+            raise cannot_be_opened(files.tokenizer, ValueError(why))
         if not self.tokenizer.has_surfaces:
             self.abilities = frozenset({"n_best"})
         calibration = Calibration.load(files.calibration) if files.calibration.exists() else None
@@ -210,7 +212,13 @@ class SearchPool:
     def run(self, room: Room, source_ids: np.ndarray, n_best: int, **rules: np.ndarray) -> dict[str, np.ndarray]:
         """Search for the sentences of a room, int32 (rows, tokens): see `lite_model`."""
         with self._taken(room) as runner:
-            return runner(source_ids=source_ids, n_best=np.full(room.rows, n_best, np.int32), **rules)
+            try:
+                return runner(source_ids=source_ids, n_best=np.full(room.rows, n_best, np.int32), **rules)
+            except (ValueError, RuntimeError) as error:
+                raise ConfigError(
+                    f"{self._model} cannot be run as {DESCRIPTION} and the tokenizer beside it say: "
+                    f"{first_line_of(error)} Export the run again."
+                ) from None
 
     def map(self, translate: Any, batches: Iterable[tuple[Room, list[int]]]) -> None:
         """Call `translate` for each batch, as many at once as there are threads."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_transformer.ground.errors import ConfigError
-from keras_transformer.ground.tokens import EOS
+from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
 from keras_transformer.pieces.batching import why_no_text
 from keras_transformer.pieces.languages import short_code
 
@@ -20,6 +20,7 @@ SIDES = SOURCE, TARGET = ("source", "target")
 VERBS = {SOURCE: "reads", TARGET: "writes"}
 PLACES = ("source_first", "source_last", "target_first")
 MOST_NAMED = 12  # in a refusal
+SPECIAL = "the padding, the unknown piece, the beginning or the end of a text"
 
 
 Tag = tuple[int, ...]  # the tokens that stand for a language
@@ -97,8 +98,10 @@ class Languages(NamedTuple):
         """Raises ConfigError for what tells a model nothing."""
         for side in SIDES:
             pieces = getattr(self, side)
-            if not isinstance(pieces, Mapping) or not all(
-                isinstance(text, str) for text in [*pieces, *pieces.values()]
+            if (
+                not isinstance(pieces, Mapping)
+                or "" in pieces
+                or not all(isinstance(text, str) for text in [*pieces, *pieces.values()])
             ):
                 raise ConfigError(
                     f"languages.{side} is {pieces!r:.60}; it must be a piece, or '', by code of a language."
@@ -106,7 +109,7 @@ class Languages(NamedTuple):
         for place in PLACES:
             if (side := getattr(self, place)) not in ("", *SIDES):
                 raise ConfigError(f"languages.{place} is {side!r:.60}; it must be 'source', 'target' or ''.")
-            if side and not all(getattr(self, side).values()):
+            if side and not all(map(str.split, getattr(self, side).values())):
                 raise ConfigError(f"languages.{place} is {side!r}, but a language of that side has no piece.")
             if side and place != "source_first" and any(" " in piece for piece in getattr(self, side).values()):
                 raise ConfigError(f"languages.{place} is {side!r}, but a language of that side has several pieces.")
@@ -236,6 +239,8 @@ class MarkReader:
         ids = {piece: number for number, piece in enumerate(tokenizer.pieces())} if languages.pieces() else {}
         if missing := sorted(languages.pieces() - ids.keys()):
             raise ConfigError(f"The tokenizer has no piece {missing[0]!r}, which stands for a language.")
+        if special := sorted(piece for piece in languages.pieces() if ids[piece] in (PAD, UNK, BOS, EOS)):
+            raise ConfigError(f"{special[0]!r} cannot stand for a language: it is {SPECIAL} of the tokenizer.")
         self._ids = {
             side: {code: tuple(ids[piece] for piece in text.split()) for code, text in getattr(languages, side).items()}
             for side in SIDES

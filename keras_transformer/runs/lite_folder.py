@@ -53,8 +53,9 @@ class Description(NamedTuple):
     """How the file searches, and for which shapes it was made.
 
     search: values of RUN_OPTIONS. rooms: what its signatures translate. quantization: how its weights are kept,
-    "float16" or "int8"; None is float32. sha256: of the file, in hexadecimal; None: it was not kept yet. languages:
-    which the model reads and writes, and how it is told them. context: what it reads of a document.
+    "float16" or "int8"; None is float32. sha256, tokenizer_sha256: of the file and of its tokenizer, in hexadecimal;
+    None: it was not kept yet. languages: which the model reads and writes, and how it is told them. context: what it
+    reads of a document.
     """
 
     search: dict[str, Any]
@@ -63,6 +64,7 @@ class Description(NamedTuple):
     sha256: str | None = None
     languages: Languages = NO_LANGUAGES
     context: Context = NO_CONTEXT
+    tokenizer_sha256: str | None = None
 
     @property
     def max_source_tokens(self) -> int:
@@ -79,10 +81,14 @@ class Description(NamedTuple):
         """Read what `save` wrote. Raises ConfigError, naming the file, if it cannot be read or is damaged."""
         try:
             values = json_of(pathlib.Path(path).read_text(encoding="utf-8"))
+            if not isinstance(values, dict) or (missing := {"rooms", "search", "quantization"} - values.keys()):
+                raise ConfigError(
+                    f"it has no {min(missing)}" if isinstance(values, dict) else "it is no object of JSON"
+                )
             rooms = tuple(Room(*room) for room in values["rooms"])
             sizes = [size for room in rooms for size in room[:3] if size is not None]
-            if not all(isinstance(size, int) for size in sizes) or {type(room[3]) for room in rooms} - {bool}:
-                raise ConfigError("the size of a room is no number")
+            if any(type(size) is not int or size < 1 for size in sizes) or {type(room[3]) for room in rooms} - {bool}:
+                raise ConfigError("the size of a room is no number of at least 1")
             search = dict(values["search"])
             if unknown := sorted(search.keys() - set(RUN_OPTIONS)):
                 raise ConfigError(f"search has {', '.join(unknown)}; it may have {', '.join(RUN_OPTIONS)}")
@@ -91,16 +97,19 @@ class Description(NamedTuple):
                 raise ConfigError("it has no room for one sentence and any translation")
             languages = Languages.of(values.get("languages", {}))
             context = Context.of(values.get("context", {}))
-            return cls(search, rooms, values["quantization"], values.get("sha256"), languages, context)
+            sums = values.get("sha256"), values.get("tokenizer_sha256")
+            if not all(isinstance(each, str | None) for each in sums):
+                raise ConfigError(f"a SHA-256 is {sums}; each must be a text, or null")
+            return cls(search, rooms, values["quantization"], sums[0], languages, context, sums[1])
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
-        except (KeyError, TypeError, ValueError, ConfigError) as error:
+        except (TypeError, ValueError, ConfigError) as error:
             cause = str(error).rstrip(".")
             raise ConfigError(f"{path} is damaged: {cause}. Restore it, or export the run again.") from None
 
 
 def why_damaged(content: bytes, sha256: str | None) -> str | None:
-    """Return why a LiteRT file is damaged, by its SHA-256; None if it is whole, or of before that was kept."""
+    """Return why a file of the folder is damaged, by its SHA-256; None if it is whole, or of before that was kept."""
     if not content:
         return "It is empty."
     if sha256 is None or (actual := hashlib.sha256(content).hexdigest()) == sha256:

@@ -1,5 +1,7 @@
 """A model exported for LiteRT translates as the Translator does, without TensorFlow."""
 
+import contextlib
+import hashlib
 import json
 import re
 import shutil
@@ -212,6 +214,17 @@ def test_a_sentence_that_does_not_end_within_its_room_is_searched_again_in_one_f
     [last], others = translator._searches.asked[-1:], translator._searches.asked[:-1]
     assert {room for room, _ in others} == set(rooms[1:]) and last[0] == rooms[0]
     assert translator.tokenizer.decode(last[1][0]) == lines[-1].strip()
+
+
+def test_the_tokenizer_of_another_model_is_refused(run, tmp_path, monkeypatch):
+    """Its ids would stand for other words. A folder of before its checksum was kept is opened."""
+    monkeypatch.setattr(lite, "SearchPool", FewSteps)
+    shutil.copy(run / "tokenizer.model", tmp_path)
+    own = hashlib.sha256((run / "tokenizer.model").read_bytes()).hexdigest()
+    for checksum, refusal in ((own, None), (None, None), ("0" * 64, r"tokenizer\.model cannot be opened: Its SHA-256")):
+        Description({"beam_size": 1}, ROOMS, tokenizer_sha256=checksum).save(tmp_path / "litert.json")
+        with pytest.raises(ConfigError, match=refusal) if refusal else contextlib.nullcontext():
+            LiteTranslator(tmp_path)
 
 
 @pytest.fixture

@@ -124,6 +124,12 @@ def test_a_piece_that_the_tokenizer_lacks_is_named():
         MarkReader(Languages({"en": "__en__"}), Pieces())
 
 
+@pytest.mark.parametrize("piece", ["<pad>", "<unk>", "<s>", "</s>", "eng_Latn </s>"])
+def test_a_piece_that_stands_for_something_else_is_no_language(piece):
+    with pytest.raises(ConfigError, match=f"{piece.split()[-1]}' cannot stand for a language: it is the padding"):
+        MarkReader(Languages({}, {"de": piece}, source_first="target"), Pieces())
+
+
 @pytest.mark.parametrize("languages", [NO_LANGUAGES, ONE_PAIR, TAGS, NLLB, LEGACY, WORDS])
 def test_languages_are_what_their_json_says(languages):
     assert Languages.of(json.loads(json.dumps(languages.as_json()))) == languages
@@ -136,8 +142,11 @@ def test_languages_are_what_their_json_says(languages):
         ({"sources": {}}, "languages is {'sources'"),
         ({"source": ["en"]}, "languages.source is"),
         ({"target": {"de": 3}}, "languages.target is"),
+        ({"target": {"": "a"}}, "languages.target is {'': 'a'}; it must be a piece"),
+        ({"source": 3}, "languages.source is 3"),
         ({"target_first": "both"}, "languages.target_first is 'both'"),
         ({"source_first": "target", "target": {"de": ""}}, "a language of that side has no piece"),
+        ({"source_first": "source", "source": {"de": "a", "en": "  "}}, "a language of that side has no piece"),
         ({"target_first": "target", "target": {"de": "a b"}}, "a language of that side has several pieces"),
     ],
 )

@@ -4,8 +4,10 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 import threading
 
+import numpy as np
 import pytest
 
 from keras_transformer.ground.errors import ConfigError
@@ -100,6 +102,20 @@ def test_a_file_of_which_a_byte_has_changed_is_refused_by_its_checksum(tmp_path,
         lite.read_model(path, sha256)
 
 
+@pytest.mark.parametrize("kind", [ValueError, RuntimeError])
+def test_a_file_that_does_not_take_what_its_folder_says_is_one_sentence(pool, monkeypatch, kind):
+    """As the search.tflite of another export, with a litert.json that has no checksum yet."""
+
+    def refuse(**asked):
+        raise kind("Invalid number of inputs, expected 3 vs provided 2\nmore")
+
+    monkeypatch.setattr(lite, "runner_of", lambda *of_file: refuse)
+    with pytest.raises(
+        ConfigError, match=r"^model cannot be run as litert.json .*expected 3 vs provided 2\. Export the"
+    ):
+        pool(1).run(Room(1, 16), np.zeros((1, 16), np.int32), 1)
+
+
 ROOMS = (Room(1, 64), Room(1, 32, 12), Room(8, 32, 12))
 DESCRIPTION = Description({"beam_size": 2}, ROOMS, "int8")
 
@@ -122,17 +138,23 @@ def test_the_longest_source_is_that_of_a_room_for_any_translation():
         ({"rooms": [[1, 16, 12], [8, 16, None]]}, "it has no room for one sentence and any translation"),
         ({"rooms": []}, "it has no room for one sentence and any translation"),
         ({"rooms": [["1", 16, None]]}, "the size of a room is no number"),
+        ({"rooms": [[True, 16, None]]}, "the size of a room is no number"),
+        ({"rooms": [[1, 16, None], [1, -16, None]]}, "the size of a room is no number of at least 1"),
+        ({"rooms": [[1, 16, None], [1, 16, 0]]}, "the size of a room is no number of at least 1"),
+        ({"sha256": 3}, "a SHA-256 is (3, None); each must be a text, or null"),
+        ({"tokenizer_sha256": ["0f"]}, "a SHA-256 is (None, ['0f']); each must be"),
         ({"rooms": [[1, 16, None, 3]]}, ""),
         ({"rooms": None}, ""),
         ({"search": {"beam": 3}}, "search has beam; it may have beam_size"),
         ({"search": {"beam_size": 0}}, "beam_size is 0"),
-        ({"quantization": ...}, "'quantization'"),
+        ({"quantization": ...}, "it has no quantization"),
+        ({"rooms": ..., "search": ...}, "it has no rooms"),
     ],
 )
 def test_a_description_by_which_nothing_can_be_translated_is_refused(values, cause, tmp_path):
     path, whole = tmp_path / "litert.json", DESCRIPTION._asdict() | {"languages": {}, "context": {}}
     path.write_text(json.dumps({name: value for name, value in (whole | values).items() if value is not ...}))
-    with pytest.raises(ConfigError, match=rf"litert\.json is damaged: [^\n]*{cause}[^\n]*\. Restore it"):
+    with pytest.raises(ConfigError, match=rf"litert\.json is damaged: [^\n]*{re.escape(cause)}[^\n]*\. Restore it"):
         Description.load(path)
 
 
