@@ -148,7 +148,9 @@ def run_protected(
     of_graph = {name: values for name, values in inputs.items() if name not in own}
     wanted = tuple(dict.fromkeys([*(name for name in outputs if name not in OF_PHRASES), *READ_FROM]))
     engine = RequestEngine(lambda text: compute(wanted, of_graph | text), traits)
-    engine.options = {KEEP_LETTERLESS: min(inputs.get(KEEP_LETTERLESS, [1]))}  # if a line does not, the graph does
+    engine.options = {
+        KEEP_LETTERLESS: min(inputs.get(KEEP_LETTERLESS, ()), default=1)
+    }  # if a line does not, the graph does
     lines = [text.decode(*AS_IT_IS) for text in inputs["text"]]
     try:
         asks = [ask_of(*values) for values in of_rows(inputs, (REQUIRED, *INPUTS, FORBIDDEN))]
@@ -162,6 +164,8 @@ def run_protected(
                 for ask, asked in zip(asks, are_asked, strict=True)
             ]
         results = translate_sentences(engine, lines, asks, first_line=None)
+        if not lines:
+            engine.search([], [], 1)  # outputs of no rows
     except UserError as error:
         raise invalid(str(error)) from None
     found = {name: values.copy() for name, values in engine.found.items()}

@@ -95,8 +95,11 @@ class Signature(NamedTuple):
         different = sorted({count for count in counts.values() if count != 1})
         is_emptied = 0 in different and all(count for name, count in counts.items() if name not in self.defaults)
         if (len(different) > 1 or is_emptied) and self.can_join(()):
+            named = ", ".join(
+                f"{name} has {count}" for name, count in sorted(counts.items()) if is_emptied or count != 1
+            )
             raise invalid(
-                f"The inputs have different numbers of rows: {counts}. An input has one row, or as many as the others."
+                f"The inputs have different numbers of rows: {named}. An input has one row, or as many as the others."
             )
         return max(different, default=1)
 

@@ -137,6 +137,14 @@ def test_a_line_without_a_letter_is_left_to_the_graph_if_a_request_reads_one(kee
     assert given == [b"a", asked] and firsts(answer["translations"]) == ["A", "7"]
 
 
+@pytest.mark.parametrize("more", [{}, {"keep_letterless": [1]}, {"keep_letterless": []}, {"require_numbers": []}])
+def test_no_lines_have_no_translations(more):
+    inputs = {each.name: np.array([b"urls"][: each is INPUTS[0]], object) for each in INPUTS}
+    inputs |= {name: np.array(values, np.int32) for name, values in more.items()} | {"text": np.array([], object)}
+    found = run_protected(lambda names, of: capitals(names, {"text": of["text"]}), (*OUTPUTS, UNPLACED), inputs, NONE)
+    assert {name: values.shape for name, values in found.items()} == dict.fromkeys((*OUTPUTS, UNPLACED), (0, 2))
+
+
 def test_a_line_that_is_no_text_is_left_to_the_graph():
     with pytest.raises(UnicodeDecodeError):  # of this graph, which gets it as it is
         run_protected(

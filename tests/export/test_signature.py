@@ -1,5 +1,8 @@
 """A signature: which requests may share a batch."""
 
+import re
+
+import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf.meta_graph_pb2 import TensorInfo
@@ -53,6 +56,21 @@ def signature(of_input, of_output):
 def test_requests_share_a_batch_if_its_rows_can_be_told_apart(of_input, of_output, can):
     assert signature(of_input, of_output).can_join(("out",)) is can
     assert signature((None,), (None, None)).can_join(())
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ({"text": 2, "a": 1, "c": 3, "b": 2}, "numbers of rows: b has 2, c has 3, text has 2. An input has one row"),
+        ({"text": 2, "a": 0}, "numbers of rows: a has 0, text has 2."),
+        ({"text": 1, "a": 0, "b": 1}, "numbers of rows: a has 0, b has 1, text has 1."),
+    ],
+)
+def test_of_different_numbers_of_rows_those_are_named_that_differ(rows, sentence):
+    known = signature((None,), (None,))._replace(defaults={"a": [b""], "b": [b""], "c": [b""]})
+    with pytest.raises(RequestError, match=re.escape(sentence)):
+        known.rows({name: np.full(count, b"", object) for name, count in rows.items()})
+    assert known.rows({"text": np.zeros(0), "a": np.zeros(1)}) == 0
 
 
 def test_outputs_are_in_the_order_of_letters_whoever_asks_in_which():

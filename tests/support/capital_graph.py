@@ -12,7 +12,7 @@ def capitals(names, inputs):
         name: np.array([[c.encode(), b""] for c in column] + [[b"", b""]], object)[:-1]
         for name, column in columns.items()
     }
-    found["scores"] = np.array([[-1.0, -1e9]] * len(texts))
+    found["scores"] = np.array([[-1.0, -1e9]] * len(texts)).reshape(-1, 2)
     assert set(inputs) <= {"text", "required", "forbidden"}
     return {name: found[name] for name in names}
 
