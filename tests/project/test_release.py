@@ -66,6 +66,19 @@ def test_every_link_of_the_page_leads_out_of_the_index_and_to_a_file(metadata):
     assert kinds["raw"] <= {"png", "svg"} and not kinds["blob"] & {"png", "svg"}
 
 
+def test_the_index_shows_the_picture_the_tables_and_every_link(metadata):
+    """By its own renderer, which takes out what it does not allow."""
+    pytest.importorskip("comrak", reason="pip install -r requirements-lint.txt")
+    from readme_renderer import markdown
+
+    shown, readme = markdown.render(page_of(metadata)), (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r'<img src="https://\S+\.png" width="\d+" alt="\w', shown)
+    assert shown.count("<table") == len(re.findall(r"^\|[-|:]+\|$", readme, re.MULTILINE)) >= 2
+    assert shown.count("<pre") == readme.count("```") // 2
+    links = re.findall(r"""(?:\]\(|href=")([^)"\s]+)""", page_of(metadata))
+    assert sorted(re.findall(r'<a href="(https:[^"]*)"', shown)) == sorted(links)
+
+
 def test_nothing_else_of_the_page_differs_from_the_readme(metadata):
     relative = page_of(metadata)
     for kind in ("blob", "raw"):
