@@ -50,14 +50,22 @@ def agreement(
     """
     same, ties, disagreements = 0, 0, []
     for number, (line, ours, theirs) in enumerate(zip(lines, exported, expected, strict=True), start=1):
-        largest = tie * max(1.0, abs(theirs.score))
-        if not abs(ours.score - theirs.score) < largest:  # written so that NaN is a disagreement
+        if not abs(ours.score - theirs.score) < tie * unit_of(theirs.score):  # written so that NaN is a disagreement
             disagreements.append(Disagreement(number, line, ours, theirs))
         elif ours.text == theirs.text:
             same += 1
         else:
             ties += 1
     return Agreement(same, ties, disagreements)
+
+
+def unit_of(score: float) -> float:
+    """Return what differences between a score and others are measured in: the score's size, at least 1.
+
+    A score is a sum of differences of logits, and float32 rounds each in proportion to its size: that grows with the
+    weights, and so does the score of what such a model thinks unlikely.
+    """
+    return max(1.0, abs(score))
 
 
 def plural(count: int, noun: str) -> str:
@@ -71,29 +79,40 @@ def shortened(text: str, limit: int = 60) -> str:
 
 
 class ScoreComparison(NamedTuple):
-    """By how much the scores of the same translations differ between the Translator and an exported model."""
+    """By how much the scores of the same translations differ between the Translator and an exported model.
+
+    worst, worst_line, expected: the difference that is largest in proportion, its line, and the Translator's score.
+    """
 
     lines: int
     worst: float
     worst_line: str
+    expected: float
 
     @classmethod
     def of(cls, lines: list[str], scores: Iterable[float], expected: Iterable[float]) -> "ScoreComparison":
         """Compare two scores of each line. A score that is NaN differs more than any other."""
-        differences = [abs(score - other) for score, other in zip(scores, expected, strict=True)]
-        worst = max(range(len(lines)), key=lambda index: (math.isnan(differences[index]), differences[index]))
-        return cls(len(lines), differences[worst], lines[worst])
+        compared = [(abs(score - other), other) for score, other in zip(scores, expected, strict=True)]
+        shares = [difference / unit_of(other) for difference, other in compared]
+        worst = max(range(len(lines)), key=lambda index: (math.isnan(shares[index]), shares[index]))
+        difference, of_translator = compared[worst]
+        return cls(len(lines), difference, lines[worst], of_translator)
 
     def __str__(self):
         return (
             f"compared {self.lines} {plural(self.lines, 'line')}: "
-            f"the scores of their translations differ by at most {self.worst:.6f}"
+            f"the scores of their translations differ by at most {self.worst:.6f}, of {self.expected:.2f}"
         )
 
+    @property
+    def share(self) -> float:
+        """The difference in units of the score, see `unit_of`."""
+        return self.worst / unit_of(self.expected)
+
     def refuse_beyond(self, tie: float = TIES["float32"]) -> None:
-        """Raise ExportError if a score differs by `tie` or more."""
-        if not self.worst < tie:
+        """Raise ExportError if a score differs by `tie` or more, or by this share of a score below -1."""
+        if not self.share < tie:
             raise ExportError(
-                f"The exported model does not score translations as the run does: by {self.worst:.6f} in "
-                f"{shortened(self.worst_line)}. Nothing was published."
+                f"The exported model does not score translations as the run does: by {self.worst:.6f} of "
+                f"{self.expected:.2f} in {shortened(self.worst_line)}. Nothing was published."
             )

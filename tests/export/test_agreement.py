@@ -38,8 +38,12 @@ def test_only_rounding_is_forgiven(exported, expected, same, ties, different):
 def test_a_difference_of_the_whole_tie_is_one(difference, is_tie):
     found = agreement(fixed(("x", -1.0 + difference)), fixed(("y", -1.0)), ["line"], tie=0.5)
     assert (found.ties, len(found.disagreements)) == (is_tie, not is_tie)
-    comparison = ScoreComparison(1, difference, "line")
-    with contextlib.nullcontext() if is_tie else pytest.raises(ExportError, match=f"by {difference:.6f} in 'line'"):
+    comparison = ScoreComparison(1, difference, "line", -1.0)
+    with (
+        contextlib.nullcontext()
+        if is_tie
+        else pytest.raises(ExportError, match=f"by {difference:.6f} of -1.00 in 'line'")
+    ):
         comparison.refuse_beyond(0.5)
 
 
@@ -47,7 +51,7 @@ def test_scores_in_bfloat16_may_differ_by_a_thousand_times_as_much_which_nobody_
     assert TIES == {"float32": 1e-4, "bfloat16": 0.1}
     assert agreement(fixed(("x", -1.0)), fixed(("x", -1.01)), ["line"]).disagreements
     with pytest.raises(ExportError):
-        ScoreComparison(1, 2e-4, "line").refuse_beyond()
+        ScoreComparison(1, 2e-4, "line", -0.5).refuse_beyond()
 
 
 def test_a_disagreement_names_its_line_and_both_translations():
@@ -62,4 +66,17 @@ def test_the_line_whose_score_is_not_a_number_differs_most():
     assert worst.worst_line == "b"
     with pytest.raises(ExportError, match="'b'"):
         worst.refuse_beyond()
-    assert ScoreComparison.of(["a", "b"], [-1.0, -2.0], [-1.5, -2.25])[1:] == (0.5, "a")
+    assert ScoreComparison.of(["a", "b"], [-1.0, -2.0], [-1.5, -2.25])[1:] == (0.5, "a", -1.5)
+
+
+@pytest.mark.parametrize(("score", "difference"), [(-0.1, 0.9e-4), (-1.0, 0.9e-4), (-12.5, 1.2e-3), (-300.0, 0.029)])
+def test_a_score_may_differ_in_proportion_to_its_size(score, difference):
+    """As lines of a search do: float32 rounds a logit in proportion to its size."""
+    ScoreComparison.of(["line"], [score - difference], [score]).refuse_beyond()
+    with pytest.raises(ExportError, match="in 'line'"):
+        ScoreComparison.of(["line"], [score - 1.2 * difference], [score]).refuse_beyond()
+
+
+def test_the_line_that_differs_most_in_proportion_is_named():
+    worst = ScoreComparison.of(["long", "short"], [-100.005, -1.0003], [-100.0, -1.0])
+    assert worst.worst_line == "short" and "at most 0.000300, of -1.00" in str(worst)

@@ -186,4 +186,4 @@ def test_without_the_package_one_sentence_names_it(run, tmp_path, monkeypatch):
 
 def test_nan_is_a_difference():
     with pytest.raises(ExportError):
-        ScoreComparison(1, float("nan"), "a line").refuse_beyond()
+        ScoreComparison(1, float("nan"), "a line", -1.0).refuse_beyond()

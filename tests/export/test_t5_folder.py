@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from export.huggingface.comparison import compare
 from export.huggingface.t5 import LM_HEAD, Pieces, check_t5, unscaled
 from export.versions import ExportError
 from keras_transformer.models.imported.arrays import read_safetensors
@@ -12,11 +13,13 @@ from keras_transformer.models.imported.folder import import_folder, write_run
 from keras_transformer.models.imported.t5_names import SHARED
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run, save_run
+from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence
 from tests.support.exchange import assert_the_same_model, exported
+from tests.support.imported import with_arrays
 from tests.support.m2m import changed
 from tests.support.runs import SENTENCES, random_run
-from tests.support.t5 import BYT5, EXTRA, KINDS, MADLAD, T5, TASKS, V11, pieces_of, t5_folder
+from tests.support.t5 import BYT5, EXTRA, KINDS, MADLAD, STRONG, T5, TASKS, V11, pieces_of, t5_folder
 
 
 def read(folder, name):
@@ -154,3 +157,18 @@ def test_logits_that_are_the_unscaled_embedding_are_a_matrix_of_their_own(run, t
     assert first.config == again.config and not again.config.tied_logits
     for path, value in first.values.items():
         np.testing.assert_array_equal(value, again.values[path])
+
+
+@pytest.mark.slow
+def test_last_bits_of_the_embedding_are_rounding_and_a_hundredth_of_a_matrix_is_refused(run, tmp_path):
+    """Of weights so large that the last bits move scores by about 1e-4."""
+    folder = run(BYT5, strength=STRONG)
+    assert exported(folder, tmp_path / "out", "--no-check").exit_code == 0
+    translator, name = Translator.load(folder), "encoder.block.0.layer.1.DenseReluDense.wo.weight"
+    model, lines = load_run(folder)[0], ["thirty-seven", "two dogs"]
+    arrays = dict(read_safetensors(tmp_path / "out" / "model.safetensors"))
+    with_arrays(tmp_path / "out", **{SHARED: np.nextafter(arrays[SHARED], np.float32(np.inf))})
+    compare(tmp_path / "out", model, translator, lines)
+    with_arrays(tmp_path / "out", **{name: arrays[name] * np.float32(1.01)})
+    with pytest.raises(ExportError, match="does not score translations as the run does"):
+        compare(tmp_path / "out", model, translator, lines)
