@@ -192,6 +192,7 @@ def front_matter(name: str, codes: Sequence[str], scores: Mapping[str, Any], lic
         lines.append(f"license: {quoted(license)}")
     lines += ["tags:", "- translation", f"- {tag}"]
     if scores:
+        lines += ["metrics:", *dict.fromkeys(f"- {METRICS[score['name']]}" for score in scores["scores"])]
         lines += model_index(name, scores)
     return "\n".join(["---", *lines, "---", "", ""])
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import yaml
+from huggingface_hub import ModelCard
 
 import keras_transformer as kt
 from export.huggingface.card import all_codes, languages_of, model_card
@@ -73,6 +74,9 @@ def test_the_card_of_a_run_that_was_scored_tells_the_hub_its_scores(tmp_path):
         {"type": "bleu", "value": 39.02, "name": "BLEU, raw text (38.00 to 40.00)"},
         {"type": "chrf", "value": 62.9, "name": "chrF, raw text"},
     ]
+    assert head["metrics"] == ["bleu", "chrf"]
+    read = ModelCard(card).data.eval_results  # by the hub's own reader
+    assert [(result.metric_type, result.metric_value) for result in read] == [("bleu", 39.02), ("chrf", 62.9)]
     assert "| BLEU | raw text | 39.02 (38.00 to 40.00) | nrefs:1\\|tok:13a |" in card
     assert "translates en into no" in card and "data.test, 1,000 sentences, beam 4, length penalty 0.6" in card
 
