@@ -31,6 +31,11 @@ class CTranslate2:
                 f"The coverage penalty is {job.options.coverage_penalty}, and the README.md of --format ctranslate2 "
                 "searches without one: give --coverage-penalty 0, or --format saved_model."
             )
+        if job.options.no_repeat_ngram_size or job.options.repetition_penalty != 1:
+            raise ExportError(
+                "The README.md of --format ctranslate2 searches without rules of repetition, which this run has: give "
+                "--no-repeat-ngram-size 0 --repetition-penalty 1, or --format saved_model."
+            )
         folder = resolved(job.folder)  # the end of a link, or ".", can be replaced
         refuse_existing(folder)
         with quiet_imports():

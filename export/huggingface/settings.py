@@ -85,6 +85,8 @@ def generation_json(options: SearchOptions, max_source_tokens: int) -> dict[str,
     return {
         "num_beams": options.beam_size,
         "length_penalty": options.length_penalty,
+        "no_repeat_ngram_size": options.no_repeat_ngram_size,
+        "repetition_penalty": options.repetition_penalty,
         "max_length": min(max_source_tokens + options.extra_length + 1, POSITIONS),  # BOS is counted there
         "bad_words_ids": NEVER_WRITTEN,
         **IDS,

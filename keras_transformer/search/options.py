@@ -176,6 +176,7 @@ class SearchOptions:
         "No sequence of so many tokens comes twice in a translation; 0: no such rule.",
         REPETITION,
         rule="no_repeat_ngram_sizes",
+        in_run=True,
     )
     repetition_penalty: float = row(  # after Keskar et al. 2019
         1.0,
@@ -185,6 +186,7 @@ class SearchOptions:
         "in its score; 1: no such rule.",
         REPETITION,
         rule="repetition_penalties",
+        in_run=True,
     )
     temperature: float = row(
         0.0,

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from export.huggingface.settings import generation_json
 from keras_transformer.ground.errors import UserError
 from keras_transformer.models.imported.folder import import_folder
 from keras_transformer.translation.opening import open_engine
@@ -16,8 +17,8 @@ FOLDERS = {"marian": huggingface_folder, "m2m": m2m_folder, "mbart": mbart_folde
 GENERATION = "generation_config.json"
 NOT_KEPT = "which a run does not keep: translations may differ from those of transformers"
 NAMED = {
-    "no_repeat_ngram_size": 3,
-    "repetition_penalty": 1.2,
+    "no_repeat_ngram_size": 9,  # more than a search here takes
+    "repetition_penalty": -1.2,
     "suppress_tokens": [7, 8],
     "begin_suppress_tokens": [9],
     "early_stopping": True,
@@ -71,16 +72,29 @@ def test_each_key_that_changes_translations_is_named_with_its_value(tmp_path, ki
         assert note.startswith(f"{GENERATION} has {key}: {value!r}, {NOT_KEPT}"), note
     [note] = notes_of(only(folder, **NAMED))
     assert all(f"{key}: " in note for key in NAMED) and "\n" not in note
-    assert note.endswith("; ask for min_length and no_repeat_ngram_size and repetition_penalty in a call")
+    assert note.endswith("; ask for min_length in a call")
     assert notes_of(only(folder, **NEUTRAL)) == []
+
+
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_rules_of_repetition_are_those_of_the_model(tmp_path, kind):
+    """What a search here has, a run keeps, and an export for transformers has again."""
+    folder, rules = FOLDERS[kind](tmp_path / kind), {"no_repeat_ngram_size": 2, "repetition_penalty": 1.3}
+    model = import_folder(only(folder, **rules))
+    assert not [note for note in model.notes if NOT_KEPT in note]
+    options = model.inference().options()
+    assert {name: getattr(options, name) for name in rules} == rules
+    assert rules.items() <= generation_json(options, 40).items()
+    for name in ("repetition_penalty", "no_repeat_ngram_size"):
+        assert name not in import_folder(only(folder, **{name: NEUTRAL.get(name, 1.0)})).search
 
 
 @pytest.mark.parametrize("kind", FOLDERS)
 def test_without_generation_config_it_is_config_that_asks(tmp_path, kind):
     folder = FOLDERS[kind](tmp_path / kind)
     (folder / GENERATION).unlink(missing_ok=True)
-    [note] = notes_of(changed(folder, "config.json", no_repeat_ngram_size=3))
-    assert note.startswith("config.json has no_repeat_ngram_size: 3")
+    [note] = notes_of(changed(folder, "config.json", min_length=3))
+    assert note.startswith("config.json has min_length: 3")
     assert notes_of(only(folder, num_beams=2)) == []  # as in transformers, which then reads the other file alone
 
 
@@ -106,5 +120,5 @@ def test_a_first_token_that_nothing_here_writes_is_refused(tmp_path):
 
 
 def test_a_folder_that_is_opened_by_its_name_tells_it_too(tmp_path, caplog):
-    open_engine(only(m2m_folder(tmp_path / "m2m"), no_repeat_ngram_size=3))
+    open_engine(only(m2m_folder(tmp_path / "m2m"), min_length=3))
     assert [record.getMessage() for record in caplog.records if NOT_KEPT in record.getMessage()]

@@ -8,11 +8,12 @@ from keras_transformer.ground.errors import ConfigError
 from keras_transformer.models.imported.arrays import read_settings
 from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.vocabulary import Vocabulary
-from keras_transformer.search.options import OPTIONS, SearchOptions
+from keras_transformer.search.options import OPTIONS, SearchOptions, checked
 
 GENERATION = "generation_config.json"
 FORCED_BOS = "forced_bos_token_id"
 KEPT = {"num_beams": "beam_size", "length_penalty": "length_penalty"}  # from keys to fields of SearchOptions
+OF_REPETITION = ("no_repeat_ngram_size", "repetition_penalty")  # kept if a search here can have the value
 OTHER = {  # keys that change what `generate` returns: the values with which they do not; it may also be null
     "begin_suppress_tokens": (),
     "bad_words_ids": (),
@@ -60,7 +61,18 @@ def generation_of(folder: pathlib.Path, settings: Mapping[str, Any], vocabulary:
     path = folder / GENERATION
     values = read_settings(path) if path.exists() else settings
     file = path.name if path.exists() else "config.json"
-    return Generation(search_of(folder, settings), tuple(not_kept(values, vocabulary, file)))
+    kept = {key: values[key] for key in OF_REPETITION if key in values and values[key] not in OTHER[key]}
+    kept = {key: value for key, value in kept.items() if is_possible(key, value)}
+    others = {key: value for key, value in values.items() if key not in kept}
+    return Generation(search_of(folder, settings) | kept, tuple(not_kept(others, vocabulary, file)))
+
+
+def is_possible(key: str, value: Any) -> bool:
+    """Return whether a search can have a value for one of its options."""
+    try:
+        return checked(OPTIONS[key], value) is not None
+    except ConfigError:
+        return False
 
 
 def search_of(folder: pathlib.Path, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,7 +98,7 @@ def not_kept(values: Mapping[str, Any], vocabulary: Vocabulary, file: str) -> It
     found = {key: value for key, value in found.items() if key not in OF_IDS or not are_among(value, never)}
     found |= {key: values[key] for key in ENDS if key in values and values[key] not in ends}
     if found:
-        asked = [key for key in found if key in OPTIONS]
+        asked = [key for key, value in found.items() if key in OPTIONS and is_possible(key, value)]
         yield (
             f"{file} has {written(found)}, which a run does not keep: translations may differ from those of "
             "transformers" + (f"; ask for {' and '.join(asked)} in a call" if asked else "")
