@@ -77,7 +77,7 @@ def test_a_run_goes_on_as_the_kind_that_it_was_begun_with(run):
 def test_another_run_begins_with_its_weights(run):
     folder = run.with_suffix("")
     model, tokenizer = build_model(load_model_config(folder / "model.json")), Tokenizer(folder / "tokenizer.model")
-    assign_start(folder, model, tokenizer, [])
+    assign_start(folder, model, tokenizer, {})
     trained, _ = load_run(folder)
     for weight, expected in zip(model.weights, trained.weights, strict=True):
         np.testing.assert_array_equal(as_numpy(weight), as_numpy(expected))

@@ -31,12 +31,15 @@ RANGES = {  # values at the ends, values beyond: keys, each "Section.key"; a key
     (
         (0,),
         (-1,),
-    ): "TrainingConfig: cooldown_steps shift_positions picture_sentences histograms_every; FilesData: context; "
-    "NumbersData: seed; TreebankData: seed",
+    ): "TrainingConfig: lora_rank cooldown_steps shift_positions picture_sentences histograms_every; "
+    "FilesData: context; NumbersData: seed; TreebankData: seed",
     ((0.0, 1.0), (-0.01, 1.01)): "AugmentationConfig: uppercase title_case punctuation typing joined; DataSection: "
     "placeholders",
     ((0.0, 0.99), (-0.01, 1.0)): "TrainingConfig: dropout label_smoothing bpe_dropout",
-    ((1e-9, 1e9), (0.0, -1.0)): "TrainingConfig: learning_rate_factor learning_rate clip_norm; FilesEntry: weight",
+    (
+        (1e-9, 1e9),
+        (0.0, -1.0),
+    ): "TrainingConfig: learning_rate_factor learning_rate clip_norm lora_alpha; FilesEntry: weight",
     ((1e-9, 0.99), (0.0, 1.0)): "TrainingConfig: ema_decay; TreebankData: validation_share test_share",
     ((1.01,), (1.0,)): "CleaningConfig: length_ratio",
     ((0, 2**32 - 1), (-1, 2**32)): "TrainingConfig: seed",
@@ -132,6 +135,7 @@ def test_a_tokenizer_that_is_trained_has_room_for_the_special_ids_and_the_bytes(
         ("CleaningConfig", "source_scripts"),
         ("CleaningConfig", "target_scripts"),
         ("TrainingConfig", "frozen"),
+        ("TrainingConfig", "lora_matrices"),
         ("FilesData", "train"),
         ("FilesData", "validation"),
         ("TreebankData", "files"),

@@ -37,7 +37,7 @@ def test_pieces_are_found_wherever_they_are():
 def test_with_the_same_tokenizer_every_weight_is_that_of_the_other_run(random_folder, pair):
     other, tokenizer = pair
     transformer = Transformer(other.transformer_config)
-    assign_start(random_folder, transformer, tokenizer, [])
+    assign_start(random_folder, transformer, tokenizer, {})
     for found, expected in zip(weights_of(transformer), weights_of(other), strict=True):
         np.testing.assert_array_equal(found, expected)
 
@@ -48,7 +48,7 @@ def test_a_shallower_decoder_begins_with_the_last_blocks(tmp_path, blocks):
     folder = random_run(tmp_path / "run", decoder_layers=3)
     other, tokenizer = load_run(folder)
     transformer = Transformer(other.transformer_config.replace(decoder_layers=blocks))
-    assign_start(folder, transformer, tokenizer, [])
+    assign_start(folder, transformer, tokenizer, {})
     found, expected = weights_by_path(transformer), weights_by_path(other)
     of_blocks = [path for path in found if path.startswith("decoder_block")]
     for path in found.keys() - set(of_blocks):
@@ -67,10 +67,10 @@ def test_with_a_new_tokenizer_known_pieces_keep_their_rows_and_new_ones_their_fi
     transformer = Transformer(TransformerConfig.load(folder / "model.json").replace(vocab_size=300))
     before, expected = weights_by_path(transformer), weights_by_path(load_run(folder)[0])
     with pytest.raises(ConfigError, match=r"names 'target_embedding', but \d+ of the 300 pieces are not known to"):
-        assign_start(folder, transformer, new, ["encoder*", "target_embedding"])
+        assign_start(folder, transformer, new, {"a": "encoder*", "training.frozen names 'target_embedding'": "target*"})
     assert all(np.array_equal(value, before[path]) for path, value in weights_by_path(transformer).items())
     with caplog.at_level(logging.INFO, logger="train"):
-        assign_start(folder, transformer, new, ["encoder*"])
+        assign_start(folder, transformer, new, {"training.frozen names 'encoder*'": "encoder*"})
     found, known = weights_by_path(transformer), [piece in old for piece in new.pieces()]
     assert 260 < sum(known) < 300 and f"knows {sum(known)} of 300 pieces" in caplog.text
     for path in found:

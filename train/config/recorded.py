@@ -20,6 +20,7 @@ BEFORE_THEY_WERE_KEYS = {  # what a config.toml without them was trained with
     "tokenizer.placeholders": 0,
     "data.placeholders": 0.0,
     "training.optimizer": "adam",
+    "training.lora_rank": 0,
 }
 
 

@@ -18,7 +18,11 @@ OF_SCHEDULE = {  # which keys belong to which values of `schedule`
 }
 SCHEDULE_FREE = "schedule_free"  # the optimizer that averages instead of lowering the rate
 OF_SCHEDULE_FREE = ("constant", "warmup")
+LORA = ("lora_alpha", "lora_matrices")  # keys without effect if `lora_rank` is 0
 Option = bool | int | float | str | list[str]
+
+
+LoraName = Literal["query", "key", "value", "output", "ffn", "norms"]
 
 
 class RowLengths(NamedTuple):
@@ -70,6 +74,11 @@ class TrainingConfig(Section):
     clip_norm: float | None = pydantic.Field(None, gt=0)  # largest norm of all gradients together; None: any
     start_from: PathText | None = None  # the run folder whose weights training begins with
     frozen: list[str] | None = pydantic.Field(None, min_length=1)  # layers left as they are: ["embedding", "encoder*"]
+    lora_rank: int = pydantic.Field(
+        0, ge=0
+    )  # width of the adapters that alone are trained, see lora.py; 0: all weights
+    lora_alpha: float | None = pydantic.Field(None, gt=0)  # they count alpha / rank times (Hu et al. 2021); None: once
+    lora_matrices: list[LoraName] | None = pydantic.Field(None, min_length=1)  # which have one; None: query and value
     ema_decay: float | None = pydantic.Field(None, gt=0, lt=1)  # of the moving average of weights; None: no average
     checkpoint_every: int = pydantic.Field(1_000, ge=1)  # steps
     keep_checkpoints: int = pydantic.Field(5, ge=1)
@@ -133,6 +142,12 @@ def check_idle_keys(training: TrainingConfig) -> None:
             raise ConfigError(
                 f"training.{name} is {getattr(training, name)}; it belongs to schedule {one_of(schedules)}, and "
                 f'training.schedule is "{training.schedule}". Leave it out, or set another schedule.'
+            )
+    for name in LORA:
+        if not training.lora_rank and is_set(training, name):
+            raise ConfigError(
+                f"training.{name} is {getattr(training, name)} and has no effect without training.lora_rank: set that "
+                f"too, or leave {name} out."
             )
     if training.optimizer == SCHEDULE_FREE:
         check_schedule_free(training)

@@ -25,24 +25,44 @@ def forward_flops(config: BaseModelConfig, source_length: float, target_length: 
     return FORMULAS[config.kind].forward_flops(config, source_length, target_length)
 
 
-def training_flops(config: BaseModelConfig, source_length: float, target_length: float) -> float:
-    """FLOPs of the forward and the backward pass, which multiplies twice as much as the forward pass."""
-    return 3 * forward_flops(config, source_length, target_length)
+def training_flops(config: BaseModelConfig, source_length: float, target_length: float, passes: int = 3) -> float:
+    """FLOPs of the forward and the backward pass, which multiplies twice as much as the forward pass.
+
+    passes: the forward pass counts once, see `passes_of`.
+    """
+    return passes * forward_flops(config, source_length, target_length)
 
 
-def corpus_flops(config: BaseModelConfig, pairs: EncodedPairs | EncodedShards, target_tokens: float) -> float:
+def corpus_flops(
+    config: BaseModelConfig, pairs: EncodedPairs | EncodedShards, target_tokens: float, passes: int = 3
+) -> float:
     """Training FLOPs of `target_tokens` tokens of these pairs, as if every sentence had the mean length."""
     source_length, target_length = pairs.source_tokens / len(pairs), pairs.target_tokens / len(pairs)
-    return training_flops(config, source_length, target_length) / target_length * target_tokens
+    return training_flops(config, source_length, target_length, passes) / target_length * target_tokens
 
 
 def parameter_count(config: BaseModelConfig) -> int:
-    """Number of trainable weights, from the formula alone."""
+    """Number of weights, from the formula alone."""
     return FORMULAS[config.kind].parameter_count(config)
 
 
+def trained_count(training: TrainingConfig, config: BaseModelConfig) -> int:
+    """Number of weights that training changes: all of them, or with LoRA what that adds; `frozen` is left out."""
+    if training.lora_rank and isinstance(config, TransformerConfig):
+        return transformer_cost.lora_trained(training, config)
+    return parameter_count(config)
+
+
+def passes_of(training: TrainingConfig) -> int:
+    """How often a step multiplies as much as its forward pass: with LoRA once less, without gradients of weights.
+
+    Those of the few matrices that LoRA adapts are left out.
+    """
+    return 2 if training.lora_rank else 3
+
+
 def arrays_per_weight(training: TrainingConfig) -> float:
-    """Arrays of the size of all weights that training keeps at once, at most.
+    """Arrays of the size of all weights that are trained that training keeps at once, at most.
 
     These are the weights and their gradients; what the optimizer keeps, Adam two moments, and the moving average, if
     there is one; and weights and gradients once more if a step is inspected for histograms.
@@ -80,7 +100,7 @@ def memory_bytes(
 ) -> int:
     """Memory that training takes on one device for its arrays, estimated from shapes.
 
-    It is `copies` times the weights in float32 (see `arrays_per_weight`), and for `rows` rows at once the logits, their
+    It is `copies` times all weights in float32 (see `arrays_per_weight`), and for `rows` rows at once the logits, their
     gradient, and what the backward pass keeps.
     """
     logits = lengths.target * config.vocab_size * sizes.logit
@@ -96,5 +116,8 @@ def training_memory(
     These are arrays, compiled code and buffers: 0.8 to 1.1 times what resident memory grows by on a CPU until a few
     steps are taken, see docs/training.md. The searches of validation, pictures and the report are left out.
     """
-    arrays = memory_bytes(config, rows, lengths, arrays_per_weight(training), number_sizes(training, on_gpu))
+    copies = arrays_per_weight(training)
+    if training.lora_rank:  # the weights once, and all that is kept of what is trained
+        copies = 1 + copies * trained_count(training, config) / parameter_count(config)
+    arrays = memory_bytes(config, rows, lengths, copies, number_sizes(training, on_gpu))
     return arrays + OF_PROCESS[training.xla]

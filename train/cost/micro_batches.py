@@ -83,7 +83,7 @@ def find_micro_batches(
 
 def step_fits(model: TrainingModel, batches: ShardedBatches, strategy: tf.distribute.Strategy) -> bool:
     """Take the first step of training and undo it. Returns whether its memory sufficed."""
-    variables = [*model.variables, *model.optimizer.variables]
+    variables = [*model.trainable_variables, *model.optimizer.variables]
     before = [np.array(variable.value) for variable in variables]
     try:
         logs = model.make_train_function()(iter(distributed(training_dataset(batches, 0, 1), strategy)))

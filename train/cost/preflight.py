@@ -17,7 +17,7 @@ from ..data.cleaning import dropped_lines
 from ..data.encoding import pair_keys, row_holding
 from ..data.prepare import PreparedData
 from ..data.statistics import length_sentence
-from .cost import corpus_flops, training_memory
+from .cost import corpus_flops, parameter_count, passes_of, trained_count, training_memory
 from .memory import free_memory, has_gpu
 
 log = logging.getLogger("train")
@@ -42,6 +42,7 @@ def report_preflight(training: TrainingConfig, data: PreparedData, transformer_c
         *dropped_lines(data.train.shards),
         *length_lines(data),
         *row_lines(data),
+        *lora_lines(training, transformer_config),
         *cost_lines(training, data, transformer_config, replicas),
         *memory_lines(needed, free, psutil.Process().memory_info().rss),
         *precision_lines(training),
@@ -128,7 +129,7 @@ def cost_lines(
     """Tokens and FLOPs of a step, and an estimate of the run's time."""
     batches = data.batches
     tokens = batches.rows_per_batch * batches.row_lengths.target * (1 - batches.padding.target)
-    flops = corpus_flops(transformer_config, data.train, tokens)
+    flops = corpus_flops(transformer_config, data.train, tokens, passes_of(training))
     dtype = "float32" if training.precision == "float32" else training.precision.removeprefix("mixed_")
     seconds = flops / (SUSTAINED * matrix_flops(dtype, training.xla) * replicas) * training.steps
     yield (
@@ -136,6 +137,16 @@ def cost_lines(
         f"{duration(seconds)} at {SUSTAINED:.0%} of the speed of a matrix product, devices: {replicas}; "
         "compilation, validations and checkpoints come on top"
     )
+
+
+def lora_lines(training: TrainingConfig, transformer_config: BaseModelConfig) -> Iterator[str]:
+    """With LoRA, how many parameters are trained beside those of the model."""
+    if training.lora_rank:
+        trained, whole = trained_count(training, transformer_config), parameter_count(transformer_config)
+        yield (
+            f"LoRA of rank {training.lora_rank}: {trained:,} parameters are trained, {trained / whole:.2%} of the "
+            f"{whole:,} of the model"
+        )
 
 
 def memory_lines(needed: int, free: int | None, held: int) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from keras_transformer.config import GATED_ACTIVATIONS, TransformerConfig
 
-from ..config.training import RowLengths
+from ..config.lora import NORMS, adapted_shapes, lora_names
+from ..config.training import RowLengths, TrainingConfig
 
 
 def forward_flops(config: TransformerConfig, source_length: float, target_length: float) -> float:
@@ -52,8 +53,7 @@ def parameter_count(config: TransformerConfig) -> int:
     decoder block two and three. In place of attention, a convolution has k d_model^2 + d_model weights, a GRU
     6 d_model^2 + 6 d_model, and an SSRU 2 d_model^2 + d_model.
     """
-    from keras_transformer.layers.normalization import NORM_KINDS, NORMS  # here: estimates of time need no Keras
-    from keras_transformer.model import embedding_names
+    from keras_transformer.model import embedding_names  # here: estimates of time need no Keras
 
     d_model, heads = config.d_model, config.num_heads
     projected = heads * (2 * config.d_k + config.d_v)
@@ -62,17 +62,35 @@ def parameter_count(config: TransformerConfig) -> int:
         attention += projected + d_model
     feed_forward = network_matrices(config) * d_model * config.d_ff
     feed_forward += 0 if config.activation in GATED_ACTIVATIONS else config.d_ff + d_model
-    norm = NORM_KINDS[config.norm_kind].arrays * d_model
     sublayers = {"convolutional": config.kernel_size * d_model**2 + d_model, "recurrent": 6 * d_model**2 + 6 * d_model}
     sublayer = sublayers.get(config.encoder_layer, attention)
-    blocks = config.encoder_layers * (sublayer + feed_forward + 2 * norm)
+    blocks = config.encoder_layers * (sublayer + feed_forward)
     past = 2 * d_model**2 + d_model if config.decoder_layer == "ssru" else attention
-    blocks += config.decoder_layers * (past + attention + feed_forward + 3 * norm)
+    blocks += config.decoder_layers * (past + attention + feed_forward)
     tables = config.vocab_size * d_model * len({*embedding_names(config)})
     tables += config.vocab_size if config.logits_bias else 0
     tables += 2 * config.max_positions * d_model if config.positions == "learned" else 0
     tables += 2 * config.relative_buckets * heads if config.positions == "relative" else 0
-    return blocks + tables + 2 * norm * (NORMS[config.norm].leaves_sum + config.embedding_norm)
+    return blocks + tables + norm_count(config)
+
+
+def norm_count(config: TransformerConfig) -> int:
+    """Number of weights of all norms: of every block, and of the ends that have one."""
+    from keras_transformer.layers import normalization
+
+    ends = normalization.NORMS[config.norm].leaves_sum + config.embedding_norm
+    norms = 2 * config.encoder_layers + 3 * config.decoder_layers + 2 * ends
+    return norms * normalization.NORM_KINDS[config.norm_kind].arrays * config.d_model
+
+
+def lora_count(training: TrainingConfig, config: TransformerConfig) -> int:
+    """Number of weights that training with LoRA adds: of the rank times what goes into and out of each matrix."""
+    return sum(training.lora_rank * sum(shape) for shape in adapted_shapes(training, config))
+
+
+def lora_trained(training: TrainingConfig, config: TransformerConfig) -> int:
+    """Number of weights that training with LoRA trains: those of `lora_count`, and norms if they are named."""
+    return lora_count(training, config) + (norm_count(config) if NORMS in lora_names(training) else 0)
 
 
 def kept_per_row(config: TransformerConfig, lengths: RowLengths) -> int:

@@ -4,11 +4,13 @@ import collections
 import dataclasses
 import errno
 import fnmatch
+import hashlib
 import json
 import logging
 import os
 import pathlib
 import re
+import zipfile
 from typing import Any
 
 import keras
@@ -20,12 +22,14 @@ from keras_transformer.ground.machine import processor_cores
 from keras_transformer.ground.notations import json_of
 from keras_transformer.runs.run_folder import CHECKPOINTS
 
+from ..step.lora import has_adapters
 from ..step.schedule_free import BETA, Z, averages_in
 from ..workers.workers import Workers
 from .progress import Progress
 
 log = logging.getLogger("train")
 
+BASE = "base.npz"
 BEST = re.compile(r"best-\d{8}\.npz")
 NUMBERED = re.compile(r"(?<![^/])variable_\d+$")  # the end of the path of a variable that was given no name
 PART = re.compile(r"(step|best)-\d{8}\.npz\.part")  # what a process that was killed had written of one
@@ -48,10 +52,14 @@ class Checkpoints:
     A file holds every weight under "model/<path>", every optimizer variable (the count of updates is one) under
     "optimizer/<path>", and `progress`, the JSON of a Progress. It is written atomically, so a file of that name is
     complete; and a zip archive has a checksum per array, so damage is noticed when it is read.
+
+    Of a model with LoRA a checkpoint holds no weight that training leaves as it is. These are in `base.npz`, which is
+    written once, before the first checkpoint; each checkpoint has its fingerprint as "base".
     """
 
     def __init__(self, folder: str | os.PathLike, keep: int = 5):
         self.folder, self.keep = pathlib.Path(folder), keep
+        self.base = self.folder / BASE
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def paths(self) -> list[pathlib.Path]:
@@ -97,14 +105,18 @@ class Checkpoints:
         steps = [step_of(path) for path in self.best_paths()]
         return progress.kept_step not in steps and all(step <= progress.step for step in steps)
 
-    @staticmethod
     def _write(
-        path: pathlib.Path, model: keras.Model, optimizer: keras.optimizers.Optimizer, progress: Progress
+        self, path: pathlib.Path, model: keras.Model, optimizer: keras.optimizers.Optimizer, progress: Progress
     ) -> None:
+        base, variables = base_of(model), named_variables(model, optimizer)
         arrays: dict[str, Any] = {
-            name: np.asarray(variable.value) for name, variable in named_variables(model, optimizer).items()
+            name: np.asarray(variable.value) for name, variable in variables.items() if name not in base
         }
         arrays["progress"] = np.array(json.dumps(dataclasses.asdict(progress)))
+        if base:
+            if not (self.paths() and self.base.exists()):  # one without a checkpoint may be of another start
+                write_atomically(self.base, lambda file: np.savez(file, **base))  # NumPy reads one at a time
+            arrays["base"] = np.array(fingerprint(self.base))
         write_atomically(path, lambda file: np.savez(file, **arrays))
 
     def restore_latest(self, model: keras.Model, optimizer: keras.optimizers.Optimizer) -> Progress | None:
@@ -128,7 +140,10 @@ class Checkpoints:
             for other, damage in damaged:
                 aside = other.rename(other.with_name(other.name + ".damaged"))
                 log.warning("%s Renamed it to %s; using a checkpoint before it.", damage, aside.name)
-            assign(path, arrays, named_variables(model, optimizer))
+            base, variables = base_of(model), named_variables(model, optimizer)
+            assign(path, arrays, {name: variable for name, variable in variables.items() if name not in base})
+            if base:
+                self._restore_base(path, arrays, base)
             return progress_of(arrays)
         if damaged:
             raise CheckpointError(
@@ -136,11 +151,22 @@ class Checkpoints:
             )
         return None
 
+    def _restore_base(self, path: pathlib.Path, arrays: dict[str, np.ndarray], base: dict[str, keras.Variable]) -> None:
+        """Load base.npz. Raises CheckpointError if it is gone, damaged, or not that of the checkpoint at `path`."""
+        advice = "Put the right one back, or begin again in another run_folder."
+        if not self.base.exists():
+            raise CheckpointError(f"{self.base} is gone, the weights to which {path.name} adds its adapters. {advice}")
+        if fingerprint(self.base) != str(arrays.get("base")):
+            raise CheckpointError(f"{self.base} has other weights than those to which {path.name} belongs. {advice}")
+        for name, variable in base.items():
+            variable.assign(read_checkpoint(self.base, name)[name])
+
     def average(self, count: int) -> tuple[dict[str, np.ndarray], list[pathlib.Path]]:
         """Return the mean weights of the last `count` checkpoints (section 6.1), by weight path, and those checkpoints.
 
-        The checkpoint of step 0, which is untrained, is in no average, and neither is a damaged one, which a warning
-        names. Raises CheckpointError if all are damaged.
+        With LoRA they are those that it trains: the mean of each of its matrices. The checkpoint of step 0, which is
+        untrained, is in no average, and neither is a damaged one, which a warning names. Raises
+        CheckpointError if all are damaged.
         """
         paths, total = [], {}
         for path in reversed([path for path in self.paths() if step_of(path) > 0]):
@@ -242,6 +268,26 @@ def named_variables(model: keras.Model, optimizer: keras.optimizers.Optimizer) -
     return named
 
 
+def base_of(model: keras.Model) -> dict[str, keras.Variable]:
+    """Return the weights that training with LoRA leaves as they are, by their names in base.npz; none without LoRA."""
+    if not has_adapters(model):
+        return {}
+    return {f"model/{weight.path}": weight for weight in model.weights if not weight.trainable}
+
+
+def fingerprint(path: pathlib.Path) -> str:
+    """Return a hash of the names and checksums of the arrays in an archive; it reads none of them.
+
+    Raises DamagedCheckpoint if that is no archive.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            sums = [f"{member.filename} {member.CRC}" for member in archive.infolist()]
+    except (OSError, *DAMAGED_ARCHIVE) as error:
+        raise DamagedCheckpoint(f"{path} is damaged: {first_line_of(error)}") from None
+    return hashlib.sha256("\n".join(sorted(sums)).encode()).hexdigest()
+
+
 def read_checkpoint(path: pathlib.Path, prefix: str = "", ends: tuple[str, ...] = ("",)) -> dict[str, np.ndarray]:
     """Return the arrays of a checkpoint whose names start with `prefix` and end with one of `ends`.
 
@@ -269,19 +315,27 @@ def read_weights(path: pathlib.Path) -> dict[str, np.ndarray]:
 
 
 def assign_weights(model: keras.Model, arrays: dict[str, np.ndarray]) -> None:
-    """Assign arrays, by weight path, to the weights of a model."""
-    for variable in model.weights:
-        variable.assign(arrays[variable.path])
+    """Assign arrays, by weight path, to weights of a model; those of which there is none stay as they are."""
+    variables = {variable.path: variable for variable in model.weights}
+    for path, array in arrays.items():
+        variables[path].assign(array)
 
 
 def restore_everywhere(checkpoints: Checkpoints, model: keras.Model, workers: Workers) -> Progress | None:
     """Load the chief's newest intact checkpoint on every worker. Returns its Progress, or None if there is none."""
+
+    def send(*paths: pathlib.Path | None) -> list[pathlib.Path | None]:
+        paths = paths if base_of(model) else paths[:1]
+        return [workers.file_of_chief(path, checkpoints.folder) for path in paths]
+
     if workers.is_chief:
         progress = checkpoints.restore_latest(model, model.optimizer)
-        workers.file_of_chief(checkpoints.paths()[-1] if progress else None, checkpoints.folder)
+        send(*(checkpoints.paths()[-1], checkpoints.base) if progress else (None, None))
         return progress
-    if (copy := workers.file_of_chief(None, checkpoints.folder)) is None:
+    copies = [copy for copy in send(None, None) if copy]
+    if not copies:
         return None
     progress = checkpoints.restore_latest(model, model.optimizer)
-    copy.unlink()
+    for copy in copies:
+        copy.unlink()
     return progress

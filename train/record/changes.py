@@ -33,6 +33,9 @@ FIXED = (  # sections and keys that decide what a weight means, or which arrays 
     "tokenizer.",
     "training.ema_decay",
     "training.frozen",
+    "training.lora_rank",
+    "training.lora_alpha",
+    "training.lora_matrices",
     "training.optimizer",  # with its options
 )
 

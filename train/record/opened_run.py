@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from keras_transformer.runs.run_folder import RunFolder
 
+from ..config.lora import check_lora
 from ..config.run import RunConfig
-from ..config.training import TrainingConfig, check_idle_keys
+from ..config.training import check_idle_keys
 from ..data.prepare import PreparedData, keep_check_lines
 from ..step.optimizer_choice import check_optimizer
 from ..workers.tf_config import Worker
@@ -33,7 +34,7 @@ def run_to_train(config: RunConfig, worker: Worker) -> Iterator[OpenedRun]:
 
     Raises ConfigError if it cannot begin or go on with this configuration.
     """
-    check_training(config.training)
+    check_training(config)
     with run_folder_of(config.run_folder, worker) as folder:
         yield checked(folder, config, worker)
 
@@ -41,15 +42,16 @@ def run_to_train(config: RunConfig, worker: Worker) -> Iterator[OpenedRun]:
 @contextlib.contextmanager
 def run_to_read(config: RunConfig, worker: Worker) -> Iterator[OpenedRun]:
     """As `run_to_train`, but creates and locks nothing."""
-    check_training(config.training)
+    check_training(config)
     with run_folder_to_read(config.run_folder, worker) as folder:
         yield checked(folder, config, worker)
 
 
-def check_training(training: TrainingConfig) -> None:
+def check_training(config: RunConfig) -> None:
     """Raises ConfigError for keys of [training] that do not go together, and for an optimizer that there is not."""
-    check_idle_keys(training)
-    check_optimizer(training)
+    check_idle_keys(config.training)
+    check_optimizer(config.training)
+    check_lora(config.training, config.transformer_config(config.tokenizer.vocab_size))
 
 
 def checked(folder: RunFolder, config: RunConfig, worker: Worker) -> OpenedRun:

@@ -3,7 +3,7 @@
 import logging
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import keras
 import numpy as np
@@ -31,20 +31,25 @@ def load_start_weights(
     run that is killed continues from its checkpoint.
     """
     if training.start_from and not folder.has_begun():
-        assign_start(training.start_from, transformer, tokenizer, training.frozen or ())
+        still = {f"training.frozen names {name!r}": name for name in training.frozen or ()}
+        still |= {f"training.lora_rank is {training.lora_rank}": "*"} if training.lora_rank else {}
+        assign_start(training.start_from, transformer, tokenizer, still)
 
 
 def assign_start(
-    start_from: str | os.PathLike, transformer: keras.Model, tokenizer: Tokenizer, frozen: Sequence[str]
+    start_from: str | os.PathLike, transformer: keras.Model, tokenizer: Tokenizer, frozen: Mapping[str, str]
 ) -> None:
     """Give the transformer the weights of the run folder `start_from`, whose model has the same shape.
 
     Only its decoder may have more blocks: the last of them are taken, whose output the logits are made for.
 
     Rows of embeddings, and biases of logits, are assigned by piece, since the tokenizers may differ: a piece that both
-    have keeps its row, and a new one has the row that it was initialised with. Raises ConfigError or TokenizerError for
-    a damaged run folder, and ConfigError if there are new pieces and a pattern of `frozen` names the embedding: they
-    would stay random.
+    have keeps its row, and a new one has the row that it was initialised with.
+
+    frozen: patterns of the weights that training leaves as they are, by the setting that says so.
+
+    Raises ConfigError or TokenizerError for a damaged run folder, and ConfigError if there are new pieces and a pattern
+    of `frozen` names the embedding: they would stay random.
     """
     other, other_tokenizer = load_run(start_from)
     weights = {weight.path: np.asarray(weight.value) for weight in other.weights}
@@ -54,9 +59,10 @@ def assign_start(
         weight.path for layer in transformer.layers if isinstance(layer, TokenEmbedding) for weight in layer.weights
     }
     new = tokenizer.vocab_size - len(ids)
-    if new and (names := [name for name in frozen if any(is_named(path, name) for path in tables)]):
+    settings = [setting for setting, pattern in frozen.items() if any(is_named(path, pattern) for path in tables)]
+    if new and settings:
         raise ConfigError(
-            f"training.frozen names {names[0]!r}, but {new:,} of the {tokenizer.vocab_size:,} pieces are not known to "
+            f"{settings[0]}, but {new:,} of the {tokenizer.vocab_size:,} pieces are not known to "
             f"{start_from}, and their rows of the embedding would stay random: leave it out, or take the tokenizer of "
             "that run."
         )

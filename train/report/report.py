@@ -22,7 +22,7 @@ from keras_transformer.translation.translator import Translator
 
 from ..config.run import RunConfig
 from ..config.training import TrainingConfig
-from ..cost.cost import corpus_flops, parameter_count
+from ..cost.cost import corpus_flops, parameter_count, passes_of, trained_count
 from ..data.cleaning import dropped_table
 from ..data.corpus import skipped_sentence
 from ..data.prepare import PreparedData
@@ -174,13 +174,15 @@ def training_table(
 ) -> str:
     """What training took. The number of epochs is that of updates over the batches of one epoch."""
     batches = data.batches
-    flops = corpus_flops(transformer_config, data.train, progress.target_tokens)
+    flops = corpus_flops(transformer_config, data.train, progress.target_tokens, passes_of(training))
     packages = package_versions(PACKAGES)
     python = packages.pop("python")
     numbers = ", ".join(map(str, progress.skipped))
     start = f"the weights of {training.start_from}, whose training comes on top"
     return table(
         *[("begun with", start)] * bool(training.start_from),
+        *[("trained by LoRA", f"{trained_count(training, transformer_config):,} parameters")]
+        * bool(training.lora_rank),
         ("updates", f"{progress.step:,}, of {batches.rows_per_batch} rows of {batches.row_lengths.target} positions"),
         ("epochs", f"{batches.epochs(progress.step):.1f}"),
         ("left out after divergence", f"{len(progress.skipped)} batches" + (f": {numbers}" if numbers else "")),

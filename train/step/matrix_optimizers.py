@@ -5,20 +5,23 @@ from collections.abc import Sequence
 import keras
 from keras import ops
 
+KERNELS = ("kernel", "lora_kernel_a", "lora_kernel_b")  # how their paths end
+
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class Muon(keras.optimizers.Muon):
     """Muon (Jordan et al. 2024; scaled as by Liu et al. 2025) for kernels, AdamW for all other weights.
 
     A kernel is a matrix from inputs to outputs, and all kernels of this library are (inputs, outputs): the heads of an
-    attention stand side by side. Embeddings, logits, tables of positions, norms and biases are no kernels.
+    attention stand side by side. Both matrices of LoRA are kernels too. Embeddings, logits, tables of positions, norms
+    and biases are no kernels.
 
     Weight decay is that of every other optimizer. Keras' Muon decays outside of the update, which fails on several
     replicas, and by two arguments.
     """
 
     def _should_use_adamw(self, variable) -> bool:
-        return not variable.path.endswith("kernel") or super()._should_use_adamw(variable)
+        return not variable.path.endswith(KERNELS) or super()._should_use_adamw(variable)
 
     _apply_weight_decay = keras.optimizers.Optimizer._apply_weight_decay
 

@@ -14,6 +14,7 @@ from keras_transformer.translation_model import INPUTS
 
 from ..config.training import TrainingConfig
 from .freezing import freeze
+from .lora import adapt
 from .optimizer import training_optimizer
 
 DRAWS_PER_RUN = 1_000_003  # a prime that keeps the dropout seeds of different run seeds apart
@@ -222,6 +223,7 @@ def compiled(transformer: keras.Model, training: TrainingConfig, strategy: tf.di
     config = transformer.model_config
     freeze(transformer, training.frozen or ())
     with strategy.scope():
+        adapt(transformer, training)
         model = TrainingModel(transformer.input, transformer.output)
         model.compile(
             training_optimizer(config.d_model, training),
