@@ -72,7 +72,7 @@ def test_a_step_fits_unless_memory_is_exhausted_and_is_undone(loss):
             raise loss
         return {"loss": loss}
 
-    model = types.SimpleNamespace(variables=[weight], optimizer=types.SimpleNamespace(variables=[moment]))
+    model = types.SimpleNamespace(trainable_variables=[weight], optimizer=types.SimpleNamespace(variables=[moment]))
     for variable in (weight, moment):
         variable.value = variable.numpy()
     model.make_train_function = lambda: step
