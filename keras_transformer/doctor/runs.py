@@ -23,6 +23,8 @@ from keras_transformer.shortlist.shortlist import Shortlist
 
 RESTORE = "copy it again from where the run was trained"
 
+OVERFITS = 1.05  # times the lowest validation loss
+
 FINISH = "keras-transformer train CONFIG finishes a training; else copy the folder again"
 
 
@@ -35,6 +37,7 @@ def run(folder: RunFolder) -> Iterator[Finding]:
     yield from inference(folder)
     yield from records(folder)
     yield from newest_checkpoint(folder)
+    yield from validations(folder)
 
 
 def model(folder: RunFolder) -> Iterator[Finding]:
@@ -184,3 +187,27 @@ def objects_in(path: pathlib.Path) -> list[dict[str, Any]]:
     if not objects or not all(isinstance(each, dict) for each in objects):
         raise ValueError("it holds no object of JSON")
     return objects
+
+
+def validations(folder: RunFolder) -> Iterator[Finding]:
+    """Yield a note if the validation loss has risen since its lowest value, as it does when a model overfits."""
+    try:
+        lines = folder.metrics.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return
+    losses: dict[int, float] = {}
+    for line in lines:
+        try:
+            values = json_of(line)
+            losses[values["step"]] = float(values["validation/loss"])
+        except (ValueError, LookupError, TypeError):
+            continue  # a line of other metrics, or a damaged one
+    if not losses:
+        return
+    best, last = min(losses, key=losses.__getitem__), max(losses)
+    if losses[last] > OVERFITS * losses[best]:
+        yield note(
+            f"its validation loss was {losses[best]:.3f} at step {best:,} and is {losses[last]:.3f} at step {last:,}: "
+            "it overfits",
+            "raise training.dropout, add text, or end it with training.patience and training.keep_best",
+        )

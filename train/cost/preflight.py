@@ -24,7 +24,10 @@ log = logging.getLogger("train")
 
 WORTH_A_HINT = 0.02  # padding, and the difference between the padding of the two sides
 FEW_TOO_LONG = 1_000  # one pair in so many may be left out
+MANY_DUPLICATES = 0.25  # of all training pairs
 MANY_IDENTICAL = 0.1  # of all training pairs; of text from the web, a few in a hundred are
+HIGH_RATE = 0.01  # of Adam; the highest of configs/ is 0.0063
+SMALL_BATCH = 1_000  # target tokens; the smallest of configs/ has 2,048
 SUSTAINED = 0.6  # part of the speed of a large matrix product that training usually reaches
 
 
@@ -47,6 +50,8 @@ def report_preflight(training: TrainingConfig, data: PreparedData, transformer_c
         *memory_lines(needed, free, psutil.Process().memory_info().rss),
         *precision_lines(training),
         *warmup_lines(training),
+        *batch_lines(training),
+        *rate_lines(training, transformer_config.d_model),
     ):
         log.info(line)
     for line in (*too_long_lines(training, data), *memory_warnings(training, rows, needed, free)):
@@ -57,7 +62,9 @@ def corpus_lines(data: PreparedData) -> Iterator[str]:
     """Duplicates in the training text, and pairs of the validation and test sets that it has too."""
     keys = np.sort(np.concatenate([shard.keys for shard in data.train.shards]))  # np.unique takes ten times as long
     duplicates = np.count_nonzero(keys[1:] == keys[:-1])
-    yield f"duplicates: {duplicates:,} of {len(keys):,} training pairs occur before in the same text"
+    many = duplicates > MANY_DUPLICATES * len(keys)
+    warning = ": they are learned by heart; set data.clean.duplicates = true" if many else ""
+    yield f"duplicates: {duplicates:,} of {len(keys):,} training pairs occur before in the same text{warning}"
     for name, split in (("validation", data.corpus.validation), ("test", data.corpus.test)):
         if split is not None:
             held_out = pair_keys(split)
@@ -198,6 +205,29 @@ def warmup_lines(training: TrainingConfig) -> Iterator[str]:
         yield (
             f"training.warmup_steps {training.warmup_steps:,} is more than training.steps {training.steps:,}: the "
             "learning rate never reaches its peak; lower warmup_steps or raise steps"
+        )
+
+
+def batch_lines(training: TrainingConfig) -> Iterator[str]:
+    """A warning if a batch has so few tokens that its gradient is mostly noise."""
+    if training.tokens_per_batch < SMALL_BATCH:
+        yield (
+            f"training.tokens_per_batch {training.tokens_per_batch:,} is small, so that gradients are mostly noise: "
+            "the recipes of this project have 2,048 and more; training.micro_batches lets as many fit in memory"
+        )
+
+
+def rate_lines(training: TrainingConfig, d_model: int) -> Iterator[str]:
+    """A warning if the highest learning rate is one with which Adam does not learn, or diverges."""
+    rate, lower = training.learning_rate, "lower training.learning_rate"
+    if training.schedule == "paper":
+        reached = min(training.steps, training.warmup_steps)
+        rate = training.learning_rate_factor * d_model**-0.5 * reached * training.warmup_steps**-1.5
+        lower = "raise training.warmup_steps or lower training.learning_rate_factor"
+    if rate > HIGH_RATE and training.optimizer.startswith("adam"):
+        yield (
+            f"the learning rate rises to {rate:.3g}; above {HIGH_RATE} a Transformer rarely learns, and may diverge: "
+            f"{lower}"
         )
 
 

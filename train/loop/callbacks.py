@@ -33,6 +33,7 @@ from .divergence import DivergenceCheck, DivergenceError
 from .metrics_log import MetricsLog
 from .progress import Progress, Stopwatch, time_left, times_left
 from .stopping import StopRequest
+from .symptoms import symptoms
 
 log = logging.getLogger("train")
 
@@ -225,6 +226,8 @@ class AfterEachUpdate(keras.callbacks.Callback):
             validation.scores.exact,
             validation.samples[0].translation,
         )
+        for sentence in symptoms(validation, self.progress):
+            log.warning(sentence)
 
     def keep_best(self, checkpoints: Checkpoints, validation: Any) -> None:
         """Write the best checkpoint, if this validation is better than that of the one there is, or there is none.
