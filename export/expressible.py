@@ -10,7 +10,7 @@ from .versions import ExportError
 
 SIZES = dict.fromkeys(  # what every runtime has with any value, and what decides nothing after training
     ("vocab_size", "encoder_layers", "decoder_layers", "d_model", "d_ff", "num_heads", "key_dim", "value_dim")
-    + ("max_positions", "norm_epsilon", "attention_bias", "shared_embeddings", "logits_bias")
+    + ("max_positions", "norm_epsilon", "feed_forward_bias", "attention_bias", "shared_embeddings", "logits_bias")
     + ("dropout", "label_smoothing", "shift_positions")
 )
 

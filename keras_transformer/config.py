@@ -99,6 +99,7 @@ class TransformerConfig(BaseModelConfig):
     neighbourhood: int = 17  # r of the restricted encoder, odd: a position attends to at most r positions around it
     decoder_start: str = "bos"  # whose embedding the decoder begins with; fairseq's models have "eos", T5 "pad" for BOS
     decoder_layer: str = "self_attention"  # what reads the earlier positions in a decoder block; "ssru": layers/ssru.py
+    feed_forward_bias: bool = True  # b_1 and b_2 of eq. 2, which gated networks never have; T5 has none
     attention_bias: bool = False  # the paper's projections are matrices alone (section 3.2.2)
     scale_scores: bool = True  # divide scores by sqrt(d_k), eq. 1; T5 does not
     embedding_norm: bool = False  # a norm after the sum of embeddings and positions, as in mBART
@@ -122,7 +123,7 @@ class TransformerConfig(BaseModelConfig):
         self._check("relative_buckets", self.relative_buckets % 2 == 0, "even: an encoder has half for each direction")
         self._check_count("relative_distance", least=self.relative_buckets // 2 + 1)
         self._check("relative_distance", self.relative_distance <= MOST_DISTANCE, f"at most {MOST_DISTANCE:,}")
-        truths = ("attention_bias", "scale_scores", "embedding_norm", "logits_bias", "dilated")
+        truths = ("feed_forward_bias", "attention_bias", "scale_scores", "embedding_norm", "logits_bias", "dilated")
         truths += ("shared_embeddings", "tied_logits")
         for name in truths:
             self._check(name, isinstance(getattr(self, name), bool), "true or false")

@@ -20,6 +20,7 @@ class BlockConfig:
 
     d_ff: int  # width of the feed-forward network's inner layer
     activation: str = "relu"  # of the feed-forward network, see FeedForward
+    feed_forward_bias: bool = True
     dropout: float = 0.0  # P_drop, on the output of every sublayer
     norm: str = "post"  # one of NORMS
     norm_kind: str = "layer"  # one of NORM_KINDS
@@ -63,9 +64,8 @@ class Block(CompositeLayer):
         for name, table in (("norm", NORMS), ("norm_kind", NORM_KINDS)):
             if (value := getattr(self.config, name)) not in table:
                 raise ValueError(f"{name} must be one of {tuple(table)}. Received: {name}={value!r}")
-        self.feed_forward = FeedForward(
-            self.config.d_ff, self.config.activation, name="feed_forward", **self.for_parts()
-        )
+        network = self.config.d_ff, self.config.activation, self.config.feed_forward_bias
+        self.feed_forward = FeedForward(*network, name="feed_forward", **self.for_parts())
         self.feed_forward_residual = self._residual("feed_forward_residual")
 
     def _residual(self, name: str) -> Residual:
@@ -115,6 +115,7 @@ class EncoderBlock(AttentionBlock):
         num_heads, key_dim, value_dim: h, d_k and d_v of every attention; `value_dim` None means `key_dim`.
         d_ff: width of the feed-forward network's inner layer.
         activation: of the feed-forward network, see FeedForward.
+        feed_forward_bias: add biases to it, unless it is gated.
         dropout: P_drop, on the output of every sublayer.
         norm: "post" for a norm after each residual sum, "pre" for one before each sublayer.
         norm_kind: "layer" for LayerNorm, "rms" for RMSNorm.

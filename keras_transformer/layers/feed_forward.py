@@ -35,20 +35,22 @@ class FeedForward(CompositeLayer):
         d_ff: width of the inner layer. A gated network has a third matrix of that width, so that 2/3 of the width of
             one that is not gated gives as many weights.
         activation: a Keras activation that keeps the width, by name, or one of GATES.
+        use_bias: add b_1 and b_2, unless the network is gated.
 
     Shapes: (..., d_model) -> (..., d_model).
     """
 
-    def __init__(self, d_ff: int, activation: str = "relu", **kwargs):
+    def __init__(self, d_ff: int, activation: str = "relu", use_bias: bool = True, **kwargs):
         super().__init__(**kwargs)
         self.d_ff = operator.index(d_ff)
         self.activation = activation
+        self.use_bias = use_bias
         self.supports_masking = True
 
     def build(self, input_shape: tuple):
         activation = (ACTIVATIONS | GATES).get(self.activation, self.activation)
         is_gated = self.activation in GATES
-        parts = {"use_bias": not is_gated, **self.for_parts()}
+        parts = {"use_bias": self.use_bias and not is_gated, **self.for_parts()}
         self.inner = keras.layers.Dense(self.d_ff, activation=activation, name="inner", **parts)
         self.inner.build(input_shape)
         self.linear = keras.layers.Dense(self.d_ff, name="linear", **parts) if is_gated else None
@@ -65,4 +67,5 @@ class FeedForward(CompositeLayer):
         return input_shape
 
     def get_config(self) -> dict:
-        return {**super().get_config(), "d_ff": self.d_ff, "activation": self.activation}
+        own = {"d_ff": self.d_ff, "activation": self.activation, "use_bias": self.use_bias}
+        return {**super().get_config(), **own}

@@ -40,6 +40,15 @@ def test_a_gate_by_hand():
     assert_close(layer(np.ones((1, 1, 1), "float32")), [[[6.0 * log_3]]])
 
 
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_without_biases_a_network_is_two_matrices(activation):
+    layer, states = FeedForward.from_config(FeedForward(7, activation, use_bias=False).get_config()), normal(2, 5, 4)
+    layer.build((None, None, 4))
+    inner, outer = map(as_numpy, randomise(layer).weights)  # and no more
+    expected = as_numpy(getattr(keras.activations, activation)(states @ inner)) @ outer
+    assert_close(layer(states), expected)
+
+
 @pytest.mark.parametrize("activation", GATED_ACTIVATIONS)
 def test_a_gated_network_is_its_equation_without_biases(activation):
     layer, states = built(7, activation), normal(2, 5, 4)

@@ -17,7 +17,7 @@ from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
 from keras_transformer.models import hub
 from keras_transformer.models.imported.arrays import read_safetensors
 from keras_transformer.models.imported.folder import import_folder
-from keras_transformer.models.imported.t5_names import LM_HEAD, SHARED, UNUSED, biases_of, weights_of_blocks
+from keras_transformer.models.imported.t5_names import LM_HEAD, SHARED, UNUSED, weights_of_blocks
 from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
@@ -37,9 +37,9 @@ OF_T5 = {PAD: 0, UNK: 2, EOS: 1, BOS: 0}
 def test_every_weight_of_such_a_transformer_has_its_row_and_names_come_once(kind):
     config = config_of(11, kind)
     shapes = {weight.path: tuple(weight.shape) for weight in kt.Transformer(config).weights}
-    rows = [*weights_of_blocks(config), *biases_of(config)]
+    rows = [*weights_of_blocks(config)]
     assert {weight.ours: weight.shape(config) for weight in rows} | {"embedding/matrix": (11, 32)} == shapes
-    names = [weight.huggingface for weight in rows if weight.huggingface]
+    names = [weight.huggingface for weight in rows]
     assert len(set(names)) == len(names)
 
 

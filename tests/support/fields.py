@@ -43,6 +43,7 @@ VALUES = {
     "neighbourhood": (3,),
     "decoder_start": DECODER_STARTS,
     "decoder_layer": DECODER_LAYERS,
+    "feed_forward_bias": (True, False),
     "attention_bias": (False, True),
     "scale_scores": (True, False),
     "embedding_norm": (False, True),

@@ -85,6 +85,7 @@ def config_of(rows: int, kind: str) -> TransformerConfig:
         vocab_size=rows,
         **SHAPE,
         activation="relu" if kind == T5 else "geglu_tanh",
+        feed_forward_bias=kind != T5,
         norm="pre",
         norm_kind="rms",
         positions="relative",

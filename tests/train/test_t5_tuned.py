@@ -1,4 +1,4 @@
-"""Fine-tuning of an imported MADLAD-400, whose tags are two pieces: it learns by heart, and goes on bit for bit."""
+"""Fine-tuning of imported T5: MADLAD-400, whose tags are two pieces, learns by heart; what was tuned goes out again."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,8 @@ from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke
-from tests.support.t5 import MADLAD, t5_folder
+from tests.support.exchange import assert_the_same_model, exported
+from tests.support.t5 import MADLAD, SHAPE, T5, t5_folder
 from tests.train.test_told_languages import CONFIG, entries_in
 from train.config.run import load_config
 from train.data.prepare import load_corpus, prepare_data
@@ -76,3 +77,32 @@ def test_a_run_that_is_stopped_goes_on_bit_for_bit(begun, tmp_path):
     assert found.keys() == expected.keys()
     for path, weight in found.items():
         np.testing.assert_array_equal(weight, expected[path])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [T5, MADLAD])
+def test_what_was_tuned_goes_out_to_transformers_and_comes_in_as_it_is(kind, tmp_path):
+    """A T5 has no biases, neither in networks of two matrices nor in gated ones, and gains none by training."""
+    write_run(import_folder(t5_folder(tmp_path / "there", kind)), tmp_path / "start", ["two dogs run"])
+    few = "training.tokens_per_batch=64", "training.steps=4", "training.validate_every=4", "training.checkpoint_every=4"
+    entries = entries_in(tmp_path, {("en", "de"): PAIRS["en", "de"]})
+    text = CONFIG.format(folder=tmp_path, start=tmp_path / "start", entries=entries)
+    (tmp_path / "tuned.toml").write_text(text, encoding="utf-8")
+    result = invoke(
+        train.__main__.app, tmp_path / "tuned.toml", *(word for change in few for word in ("--set", change))
+    )
+    assert result.exit_code == 0, result.output
+    assert (out := exported(tmp_path / "tuned", tmp_path / "out", "--no-check")).exit_code == 0, out.output
+    (model, _), again = load_run(tmp_path / "tuned"), import_folder(tmp_path / "out")
+    start = import_folder(tmp_path / "there")
+    assert again.config == start.config and {weight.path for weight in model.weights} == {*again.values}
+    moved = 0
+    for weight in model.weights:
+        close = 2**-22 if weight.path == "embedding/matrix" else 0  # which an import divides by sqrt(d_model)
+        rows = [number for number in range(weight.shape[0]) if number != BOS or not close]  # BOS has no row there
+        np.testing.assert_allclose(again.values[weight.path][rows], np.asarray(weight)[rows], rtol=close)
+        moved += not np.array_equal(again.values[weight.path], start.values[weight.path])
+    assert moved > 8 * SHAPE["encoder_layers"]
+    write_run(again, tmp_path / "again", ["two dogs run"])
+    assert exported(tmp_path / "again", tmp_path / "more", "--no-check").exit_code == 0
+    assert_the_same_model(tmp_path / "out", tmp_path / "more")

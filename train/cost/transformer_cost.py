@@ -61,7 +61,8 @@ def parameter_count(config: TransformerConfig) -> int:
     if config.attention_bias:
         attention += projected + d_model
     feed_forward = network_matrices(config) * d_model * config.d_ff
-    feed_forward += 0 if config.activation in GATED_ACTIVATIONS else config.d_ff + d_model
+    if config.feed_forward_bias and config.activation not in GATED_ACTIVATIONS:
+        feed_forward += config.d_ff + d_model
     sublayers = {"convolutional": config.kernel_size * d_model**2 + d_model, "recurrent": 6 * d_model**2 + 6 * d_model}
     sublayer = sublayers.get(config.encoder_layer, attention)
     blocks = config.encoder_layers * (sublayer + feed_forward)

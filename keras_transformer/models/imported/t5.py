@@ -5,7 +5,6 @@ T5 (Raffel et al. 2020) has two forms. The first has relu and ties its logits to
 pieces and ids are those of a SentencePiece model, of ByT5 bytes; the decoder begins with the padding.
 """
 
-import functools
 import math
 import pathlib
 import re
@@ -15,8 +14,8 @@ from typing import Any
 import numpy as np
 import sentencepiece
 
-from keras_transformer.config import TransformerConfig
-from keras_transformer.models.imported.arrays import StoredArrays, read_settings
+from keras_transformer.config import GATED_ACTIVATIONS, TransformerConfig
+from keras_transformer.models.imported.arrays import read_settings
 from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.fairseq import all_pieces, pieces_with_ids, tokenizer_settings
 from keras_transformer.models.imported.generation import FORCED_BOS, forced_bos, generation_of
@@ -31,7 +30,7 @@ from keras_transformer.models.imported.huggingface import (
 )
 from keras_transformer.models.imported.marian_files import read_spm
 from keras_transformer.models.imported.model import ImportedModel
-from keras_transformer.models.imported.t5_names import LM_HEAD, SHARED, UNUSED, biases_of, weights_of_blocks
+from keras_transformer.models.imported.t5_names import LM_HEAD, SHARED, UNUSED, weights_of_blocks
 from keras_transformer.models.imported.vocabulary import Vocabulary, renamed
 from keras_transformer.models.imported.weights import Arrays, Tokens, values_of_blocks
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, TARGET, Languages
@@ -108,7 +107,6 @@ def import_t5(folder: pathlib.Path) -> ImportedModel:
         arrays.take(UNUSED, (None, None))
     values = values_of_blocks(arrays, config, lambda weight: weight.huggingface, True, weights_of_blocks(config))
     arrays.refuse_rest()
-    zeros = {weight.ours: functools.partial(np.zeros, weight.shape(config), "f4") for weight in biases_of(config)}
     silent = {number for number in range(len(processor)) if is_silent(processor, number)}
     controls = [renamed(piece) for number, piece in enumerate(pieces) if number in silent or number >= len(processor)]
     own = tokens.pieces()
@@ -116,7 +114,7 @@ def import_t5(folder: pathlib.Path) -> ImportedModel:
     generation = generation_of(folder, settings, vocabulary)
     return ImportedModel(
         config=config,
-        values=values | StoredArrays(zeros) | tokens.values(config),
+        values=values | tokens.values(config),
         tokenizer=PairTokenizer.of_bytes(pair_model_bytes(spm, spm, own, controls), "The tokenizer"),
         search=generation.search,
         kind=f"Hugging Face {CLASSES[settings['model_type']].removesuffix('ForConditionalGeneration')}",
@@ -247,6 +245,7 @@ def config_of_t5(settings: Mapping[str, Any], tokens: Tokens, path: pathlib.Path
     vocabulary = tokens.source
     starts = {vocabulary.eos: "eos", vocabulary.unk: "unk", vocabulary.pad: "pad"}
     decoder = "num_decoder_layers" if "num_decoder_layers" in settings else "num_layers"
+    activation = ACTIVATIONS[projection_of(settings)]
     return described(
         settings,
         path,
@@ -254,7 +253,8 @@ def config_of_t5(settings: Mapping[str, Any], tokens: Tokens, path: pathlib.Path
         vocab_size=len(tokens.pieces()),
         key_dim=settings["d_kv"],
         value_dim=settings["d_kv"],
-        activation=ACTIVATIONS[projection_of(settings)],
+        activation=activation,
+        feed_forward_bias=activation in GATED_ACTIVATIONS,  # which have none whatever it is
         **FUNCTION,
         norm_epsilon=settings["layer_norm_epsilon"],
         relative_buckets=settings["relative_attention_num_buckets"],

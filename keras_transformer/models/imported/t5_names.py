@@ -50,8 +50,8 @@ def weights_of_sublayer(ours: str, theirs: str, sublayer: str, config: Transform
 
 
 def biases_of(config: TransformerConfig) -> Iterator[Weight]:
-    """Yield the biases of feed-forward networks, which models here have unless these are gated. T5 has none."""
-    if config.activation not in GATED_ACTIVATIONS:
+    """Yield the biases of feed-forward networks, of which T5 has none: not of an import, unless it is an old one."""
+    if config.feed_forward_bias and config.activation not in GATED_ACTIVATIONS:
         for side, number_of_blocks in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
             for number in range(1, number_of_blocks + 1):
                 for layer, axis in (("inner", D_FF), ("outer", D_MODEL)):
