@@ -75,21 +75,33 @@ def at_most_all(count: int, logits) -> int:
 
 def best_by_rules(state: BeamState, logits) -> Candidates:
     """Select the K best continuations per sentence under all rules, or what its hypotheses draw."""
-    width = at_most_all(state.log_probs.shape[1], logits)
     log_probs = log_probs_under(state, logits)
+    drawing = state.rules.find(Drawing)
+    if drawing is None:
+        return best_under_rules(state, logits, log_probs)
+    drawn, is_drawing = drawing.drawn(state, log_probs), drawing.is_drawing()
+
+    def some_drawn() -> tuple:
+        return tuple(chosen_by(is_drawing, drawn, best_under_rules(state, logits, log_probs)))
+
+    return Candidates(*ops.cond(ops.all(is_drawing), lambda: tuple(drawn), some_drawn))
+
+
+def best_under_rules(state: BeamState, logits, log_probs) -> Candidates:
+    """Select the K best continuations per sentence: log_probs (B, K, V) of `log_probs_under`."""
+    width = at_most_all(state.log_probs.shape[1], logits)
     totals = ops.reshape(ops.expand_dims(state.log_probs, 2) + log_probs, (-1, ops.shape(logits)[-1]))
     best, tokens = selected(totals, width)
     candidates = best_of_siblings(ops.reshape(best, (*ops.shape(state.log_probs), width)), tokens, state)
-    if required := state.rules.find(Required):
+    required = state.rules.find(Required)
+    if required is None:
+        return candidates
 
-        def with_phrases() -> tuple:
-            best = allocated(required, state, logits, log_probs, width)
-            return tuple(chosen_by(required.is_any_of_each(), best, candidates))
+    def with_phrases() -> tuple:
+        best = allocated(required, state, logits, log_probs, width)
+        return tuple(chosen_by(required.is_any_of_each(), best, candidates))
 
-        candidates = Candidates(*ops.cond(required.is_any(), with_phrases, lambda: tuple(candidates)))
-    if drawing := state.rules.find(Drawing):
-        candidates = chosen_by(drawing.is_drawing(), drawing.drawn(state, log_probs), candidates)
-    return candidates
+    return Candidates(*ops.cond(required.is_any(), with_phrases, lambda: tuple(candidates)))
 
 
 def chosen_by(condition, some: Candidates, others: Candidates) -> Candidates:

@@ -259,6 +259,15 @@ def test_what_is_drawn_depends_on_the_seed_and_not_on_the_batch():
 
 
 @pytest.mark.slow
+def test_top_k_and_top_p_of_all_tokens_draw_what_neither_of_them_draws():
+    tables, seeds = random_tables(12), np.arange(12)
+    free = draw(tables, 2, seeds=seeds)
+    for rules in ({"top_ks": 6}, {"top_ps": 0.9999999}, {"top_ks": [0, 1] * 6}):
+        for one, expected in list(zip(draw(tables, 2, seeds=seeds, **rules), free, strict=True))[::2]:
+            assert_ranked(one, expected)
+
+
+@pytest.mark.slow
 def test_sentences_that_search_are_not_touched_by_those_that_draw():
     tables = random_tables(6)
     found = draw(tables, 3, temperatures=[0.0, 1.0] * 3)

@@ -10,9 +10,11 @@ from keras import ops
 
 from keras_transformer.ground.bits import mixed, modulo_2_to_32
 from keras_transformer.ground.tokens import PAD
+from keras_transformer.layers.gather import at_columns
 from keras_transformer.search.rules.rule import Rule, of_each
 from keras_transformer.search.scores import NEVER
 from keras_transformer.search.state import BeamState, Candidates
+from keras_transformer.search.top_k import BLOCK_WIDTHS, block_width
 
 
 class Drawing(
@@ -35,25 +37,69 @@ class Drawing(
         """
         _, hypotheses, vocab_size = ops.shape(log_probs)
         scaled = ops.where(log_probs > NEVER / 2, log_probs / ops.maximum(of_each(self.temperatures), 1e-3), NEVER)
-        scaled, order = ops.top_k(scaled, vocab_size)
-        probabilities = ops.softmax(scaled, axis=-1)
-        reached = ops.cumsum(probabilities, axis=-1) - probabilities  # by the more probable ones
-        ranks = ops.arange(vocab_size)
-        is_kept = ops.logical_and(
-            ops.logical_or(of_each(self.top_ks) == 0, ranks < of_each(self.top_ks)),
-            ops.logical_or(ranks == 0, reached < of_each(self.top_ps)),
+        weights = ops.exp(scaled - ops.max(scaled, axis=-1, keepdims=True))
+        is_kept = ops.cond(
+            ops.any(ops.logical_or(self.top_ks != 0, self.top_ps < 1.0)),
+            lambda: self.is_among_best(scaled),
+            lambda: ops.ones_like(scaled, dtype="bool"),
         )
-        sums = ops.cumsum(ops.where(is_kept, probabilities, 0.0), axis=-1)  # (B, K, V)
+        weights = ops.reshape(ops.where(is_kept, weights, 0.0), (-1, vocab_size))
         numbers = ops.expand_dims(ops.arange(hypotheses), 0)
         height = uniform(ops.expand_dims(self.seeds, 1), numbers, state.position)  # (B, K)
-        is_below = ops.logical_and(is_kept, sums <= ops.expand_dims(height, 2) * sums[:, :, -1:])
-        is_kept_and_possible = ops.logical_and(is_kept, scaled > NEVER / 2)
-        last = ops.maximum(ops.sum(ops.cast(is_kept_and_possible, "int32"), axis=2) - 1, 0)
-        place = ops.expand_dims(ops.minimum(ops.sum(ops.cast(is_below, "int32"), axis=2), last), 2)
-        tokens = ops.take_along_axis(ops.cast(order, "int32"), place, axis=2)
-        gained = ops.take_along_axis(log_probs, tokens, axis=2)[..., 0]
+        tokens = ops.reshape(column_at(weights, ops.reshape(height, (-1, 1))), ops.shape(height))
+        gained = ops.take_along_axis(log_probs, ops.expand_dims(tokens, 2), axis=2)[..., 0]
         parents = ops.broadcast_to(numbers, ops.shape(state.log_probs))
-        return Candidates(state.log_probs + gained, ops.cast(parents, "int32"), tokens[..., 0])
+        return Candidates(state.log_probs + gained, ops.cast(parents, "int32"), tokens)
+
+    def is_among_best(self, scaled):
+        """Return which tokens top k and top p leave, of equals the first ones: bool (B, K, V), the shape of `scaled`.
+
+        Sorting the vocabulary takes longer than all else that a draw does.
+        """
+        vocab_size = ops.shape(scaled)[-1]
+        falling, order = ops.top_k(scaled, vocab_size)
+        probabilities = ops.softmax(falling, axis=-1)
+        reached = ops.cumsum(probabilities, axis=-1) - probabilities  # by the more probable ones
+        top_ks, ranks = of_each(self.top_ks), ops.arange(vocab_size)
+        is_kept = ops.logical_and(
+            ops.logical_or(top_ks == 0, ranks < top_ks),
+            ops.logical_or(ranks == 0, reached < of_each(self.top_ps)),
+        )
+        last = ops.sum(ops.cast(is_kept, "int32"), axis=-1, keepdims=True) - 1  # its rank
+        lowest, column = ops.take_along_axis(falling, last, axis=-1), ops.take_along_axis(order, last, axis=-1)
+        is_equal = ops.logical_and(scaled == lowest, ranks <= ops.cast(column, "int32"))
+        return ops.logical_or(scaled > lowest, is_equal)
+
+
+def column_at(weights, height):
+    """Return the first column whose weight, with those before it, is more than `height` of the sum of all.
+
+    A column without weight is never it, if any has some. Sums of blocks are added first: one pass, and small errors.
+
+    Shapes: weights float32 (N, V), height float32 (N, 1), from 0 to 1 -> int32 (N,).
+    """
+    width = block_width(weights.shape[1] or BLOCK_WIDTHS[0])
+    weights = ops.pad(weights, ((0, 0), (0, -ops.shape(weights)[1] % width)))
+    blocks = ops.reshape(weights, (-1, ops.shape(weights)[1] // width, width))
+    sums = ops.sum(blocks, axis=2)
+    height = height * ops.sum(sums, axis=1, keepdims=True)
+    block, below = first_above(sums, height)
+    place, _ = first_above(at_columns(blocks, block)[:, 0], height - below)
+    return (block * width + place)[:, 0]
+
+
+def first_above(weights, height):
+    """Return the first column that has weight and up to which weights exceed `height` in sum; and the sum before it.
+
+    If there is none, since sums are rounded, it is the last one that has weight.
+
+    Shapes: weights float32 (N, C), height float32 (N, 1) -> int32 (N, 1), float32 (N, 1).
+    """
+    sums, columns = ops.cumsum(weights, axis=1), ops.arange(ops.shape(weights)[1], dtype="int32")
+    last = ops.max(ops.where(weights > 0, columns, 0), axis=1, keepdims=True)
+    is_above = ops.logical_and(weights > 0, sums > height)
+    column = ops.min(ops.where(is_above, columns, last), axis=1, keepdims=True)
+    return column, at_columns(sums - weights, column)
 
 
 def of_sources(seeds, source_ids):
