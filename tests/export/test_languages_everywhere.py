@@ -1,10 +1,13 @@
 """A run of many languages, exported: every engine translates into the one that is asked, and refuses others alike."""
 
+import base64
 import functools
 import json
 import shutil
+import urllib.parse
 
 import pytest
+import requests
 from sacrebleu import sentence_chrf
 
 from cluster.engines import GraphEngine
@@ -114,6 +117,47 @@ def test_every_work_on_a_cluster_is_in_the_languages_that_are_asked(engines, exp
     scores = Scorer.load(export[1], max_source_tokens=16).score(texts, references, **languages)
     found = [row["log_probability"] for row in Score(ask).on(engines["Spark"])(rows)]
     assert found == pytest.approx([each.log_probability for each in scores], abs=2e-3)
+
+
+def test_endpoints_write_the_language_of_their_field_whatever_a_text_begins_with(engines):
+    """A tag that the model has not is text, its own source tag is read once, another one is refused.
+
+    The texts are as short as the export reads: a longer one is divided by an endpoint, and cut by `translate`.
+    """
+    server = "{0.scheme}://{0.netloc}".format(urllib.parse.urlsplit(engines["ServingClient"].transport.url))
+
+    def answer(path, text, **names):
+        return requests.post(f"{server}/{path}", json={names.pop("field"): text, **names}, timeout=60)
+
+    def libretranslate(text, target="de"):
+        return answer("translate", text, field="q", source="en", target=target)
+
+    def translations(text, target="de", **more):
+        return answer("v1/translations", text, field="input", source_language="en", target_language=target, **more)
+
+    for text in ("the cat", "<2xx> the cat", ">>xx<< the cat", "__xx__ the cat", "__en__ the cat", "the __fr__ cat"):
+        for target in ("de", "fr"):
+            [expected] = engines["Translator"].translate([text], source_language="en", target_language=target)
+            assert libretranslate(text, target).json() == {"translatedText": expected.text}
+            assert translations(text, target).json()["text"] == expected.text
+    assert libretranslate("__en__the cat").json() == libretranslate("the cat").json()
+    for text in ("__fr__ the cat", "The cat. __fr__ The cat."):
+        refused = libretranslate(text)
+        assert refused.status_code == 400 and "begins with the tag of another language" in refused.json()["error"]
+        refused = translations(text)
+        assert refused.status_code == 400 and "begins with the tag of another" in refused.json()["error"]["message"]
+    assert "begins with the tag of another" in translations("__fr__ the cat", stream=True).json()["error"]["message"]
+
+
+@pytest.mark.parametrize("code", [b"xx", b"\xff\xfe", b"x" * 10_000])
+def test_a_code_that_is_no_language_is_refused_by_a_request_whatever_its_bytes_are(engines, code):
+    """JSON has bytes that are no text as base64."""
+    one = {"text": "the cat", "target_language": {"b64": base64.b64encode(code).decode()}}
+    body = {"signature_name": "translate", "instances": [one]}
+    refused = requests.post(f"{engines['ServingClient'].transport.url}:predict", json=body, timeout=60)
+    sentence = "This model writes en, de, fra; the target_language is another. ["
+    assert refused.status_code == 400 and refused.json()["error"].startswith(sentence), refused.text
+    assert len(refused.json()["error"]) < 200
 
 
 def test_a_version_says_its_languages_and_damage_is_one_sentence(export, tmp_path):
