@@ -1,6 +1,7 @@
 """Four lessons on the Transformer: functions to fill in.
 
-`python examples/lessons/check.py` says whose laws hold. docs/lessons.md has what to read for each. NumPy is enough; replace each `raise NotImplementedError`.
+`python examples/lessons/check.py` says whose laws hold. docs/lessons.md has what to read for each. NumPy is enough;
+replace each `raise NotImplementedError`.
 """
 
 import numpy as np  # noqa: F401

@@ -1,6 +1,7 @@
 """What fields of LibreTranslate's endpoints and of /v1/translations cost: twice as much takes twice as long at most.
 
-With -s it prints the table of benchmarks/results/endpoint_prices.md. Models stand in, so that the time is that of everything else.
+With -s it prints the table of benchmarks/results/endpoint_prices.md. Models stand in, so that
+the time is that of everything else.
 """
 
 import time

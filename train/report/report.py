@@ -83,17 +83,19 @@ def write_report(
 
 def use_text(config: RunConfig, use: Use) -> str:
     """What the model is for and what it is not for."""
-    rows = config.training.row_lengths
+    rows, earlier = config.training.row_lengths, config.data.context_of_model.sentences
+    reads = f" Of a document it reads {earlier} sentences before each one." if earlier else ""
+    unread = "those after it, or more before it" if earlier else "those around it"
     return "\n".join(
         [
             f"It {use.does.format(languages=config.data.languages)} of the kind that it was trained on (see Data). "
             f"No training sentence had more than {rows.source} source or {rows.target} target tokens, the end of "
-            "sentence included.",
+            f"sentence included.{reads}",
             "",
             "It is not for",
             "",
             "- text of another kind: how good it is there has not been measured;",
-            f"- documents: each sentence is {use.done} without those around it;",
+            f"- documents: each sentence is {use.done} without {unread};",
             f"- use without a reader who checks, where a mistake could do harm{use.risk}",
         ]
     )
