@@ -26,12 +26,14 @@ from keras_transformer.commands.options import (
     OutputLanguage,
     Precision,
     RunName,
+    Samples,
     SearchArguments,
     SourceLanguage,
     takes_search_options,
 )
 from keras_transformer.commands.output_files import check_not_read, check_plain_text, check_replaced, check_writable
 from keras_transformer.commands.runs import opened, sums_of
+from keras_transformer.commands.translate_input import deciding
 from keras_transformer.ground.files import behind_links, on_one_line, sha256_of, write_atomically
 from keras_transformer.ground.imports import quiet_imports
 from keras_transformer.pieces.batching import BATCH_SIZE
@@ -44,6 +46,8 @@ from keras_transformer.translation.outputs import outputs_of
 from .data.files import aligned_pairs, check_sides
 from .loop.stopping import interrupted_by_signals
 from .scoring.unfinished import Unfinished
+
+NEAREST, DECIDED = ("most probable", "nearest"), ("chosen",)  # the last one is what is written
 
 log = logging.getLogger("train")
 app = command_app()
@@ -66,11 +70,13 @@ def write_nearest(
     precision: Precision = "float32",
     source_language: SourceLanguage = "",
     target_language: OutputLanguage = "",
+    mbr: Samples = 0,
 ):
     """Write the translations nearest to the references of a text.
 
     Translates a training text with a trained run and chooses one translation from each beam. The nearest is what has
     the highest sentence BLEU (Kim and Rush 2016, section 3.3), of lower-cased references if the run writes lower case.
+    With --mbr it is what minimum Bayes risk chooses, whatever the reference is.
     One line per sentence: the output is the target side of a further entry of data.train, whose source side is
     --source. If the command is stopped, it exits with code 75, and the same one goes on where it was.
     """
@@ -80,7 +86,7 @@ def write_nearest(
         output, pairs = behind_links(output), aligned_pairs(source, reference)
         of_run = {name: value for name, value in outputs_of(runs[0]).search.items() if name != "beam_size"}
         values = search.with_run_defaults(of_run)  # the beam is that of this command: it chooses from many
-        options = SearchOptions(**values, n_best=values["beam_size"])
+        options = SearchOptions(**values, n_best=1 if mbr else values["beam_size"])
         languages = RunFolder(runs[0]).inference().languages.by_default(source_language, target_language)
         with quiet_imports():
             from keras_transformer.translation.parallel import tune_for_translation
@@ -88,9 +94,10 @@ def write_nearest(
 
         tune_for_translation()
         translator = Translator.load(runs, options, batch_size=batch_size, precision=precision, languages=languages)
+        engine = deciding(translator, mbr, confidence=False)
 
         def candidates_of(lines: Sequence[str], first_line: int) -> list[list[Translation]]:
-            translated = translator.translate_n_best(lines, first_line)
+            translated = engine.translate_n_best(lines, first_line)
             return [[each._replace(text=on_one_line(each.text)) for each in candidates] for candidates in translated]
 
         references = translator.tokenizer.restored([reference for _, reference in pairs])
@@ -99,13 +106,17 @@ def write_nearest(
         text = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
         language = languages.default_target or language_of(runs[0])
         description = {"weights": weights, "text": text, "language": language, "precision": precision, **values}
+        if mbr:
+            description["mbr"] = mbr
         if source_language or target_language:
             description["languages"] = [languages.default_source, languages.default_target]
         description |= sums_of(runs[0], options.shortlist == ON, calibration=False)
         work = Unfinished(output, description)
         stopped = f"Stopped. {work.path} has the translations so far: run the same command again to go on after them."
         with contextlib.closing(work), interrupted_by_signals(stopped):
-            chosen = distil(pairs, candidates_of, BATCHES_AT_ONCE * batch_size, work, language)
+            chosen = distil(
+                pairs, candidates_of, BATCHES_AT_ONCE * batch_size, work, language, DECIDED if mbr else NEAREST
+            )
             write_atomically(output, "".join(f"{text}\n" for text in chosen))
             work.finish()
 
@@ -129,6 +140,7 @@ def distil(
     at_once: int,
     work: Unfinished,
     language: str = "",
+    names: Sequence[str] = NEAREST,
 ) -> list[str]:
     """Return for each pair the translation of its source that is nearest to its target.
 
@@ -137,7 +149,7 @@ def distil(
     candidates_of: translates source sentences, at most `at_once`, and gets the number of the first one, counted from
     1; it returns the translations of each, the most probable one first. work: keeps the most probable and the nearest
     translation of each sentence, and whether the nearest was cut, which results of older versions lack. language: of
-    the translations, which decides what a word is.
+    the translations, which decides what a word is. names: of the translations whose BLEU is logged.
     """
     from keras_transformer.inspection.bleu import raw_bleu, score_by
 
@@ -153,10 +165,10 @@ def distil(
         log.info("%s of %s sentences", f"{len(work.results):,}", f"{len(pairs):,}")
     probable, chosen = ([texts[column] for texts in work.results] for column in (0, 1))
     references = [reference for _, reference in pairs]
-    for name, texts in (("the most probable", probable), ("the nearest", chosen)):
+    for name, texts in zip(names, (probable, chosen)[-len(names) :], strict=True):
         same = sum(text == reference for text, reference in zip(texts, references, strict=True))
         bleu = score_by(raw_bleu(language), texts, references)
-        log.info("%s translations: BLEU %s, %s of them the reference; %s", name, bleu, f"{same:,}", bleu.note)
+        log.info("the %s translations: BLEU %s, %s of them the reference; %s", name, bleu, f"{same:,}", bleu.note)
     cut_lines = CutLines()
     cut_lines.numbers = [number for number, (_, _, *is_cut) in enumerate(work.results, 1) if any(is_cut)]
     cut_lines.warn("leave these lines of both sides out of a training text")

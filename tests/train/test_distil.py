@@ -14,6 +14,7 @@ import train.distil
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.inference import Inference
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.minimum_bayes_risk import MinimumBayesRisk
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.runs import random_run, write_config
@@ -227,3 +228,22 @@ def test_a_run_that_writes_trees_is_refused(files, loaded, tmp_path):
 @pytest.mark.slow
 def test_a_folder_that_is_no_run_is_one_sentence(files, tmp_path):
     assert_one_sentence(distil_command(tmp_path, *options_of(files)), tmp_path, "not a run folder")
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_with_mbr_it_writes_what_minimum_bayes_risk_chooses_whatever_the_reference_is(tmp_path, caplog, ensemble):
+    caplog.set_level("INFO", "train")
+    run, lines = random_run(tmp_path / "run"), ["one two", "three", "seven"]
+    (tmp_path / "source").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    texts = []
+    for reference in ("a", "b"):
+        path, output = tmp_path / reference, tmp_path / f"distilled.{reference}"
+        path.write_text(f"{reference}\n" * 3, encoding="utf-8")
+        several = ("--ensemble", run) if ensemble else ()
+        options = ("--source", tmp_path / "source", "--reference", path, "--output", output, "--beam-size", 2, *several)
+        assert distil_command(run, *options, "--mbr", 3).exit_code == 0
+        texts.append(output.read_text(encoding="utf-8").splitlines())
+    translator = Translator.load([run, run] if ensemble else run, SearchOptions(beam_size=2))
+    expected = [each.text for each in MinimumBayesRisk(translator, samples=3).translate(lines)]
+    assert texts == [expected, expected]
+    assert "the chosen translations: BLEU" in caplog.text and "most probable" not in caplog.text
