@@ -8,7 +8,7 @@ import keras
 from keras import ops
 
 from keras_transformer.ground.replicas import replica_count, sum_over_replicas
-from keras_transformer.ground.tokens import PAD
+from keras_transformer.ground.tokens import NO_CLASS, PAD
 
 
 class TokenSums(NamedTuple):
@@ -32,6 +32,18 @@ def token_sums(logits, labels, segments, smoothing=0.1, by_row=False):
     return TokenSums(loss=loss, nll=nll, correct=hits, tokens=ops.sum(is_real, axis=axis))
 
 
+def shares(smoothing, logits_bias=None):
+    """The share of label smoothing that each class gets: `smoothing`, or float32 (V,).
+
+    Models that were imported have pieces that they do not write, such as BOS: the bias of these is NO_CLASS. They get
+    none, or the loss would be larger by that bias, and its gradient would teach a model to write them.
+    """
+    if not smoothing or logits_bias is None:
+        return smoothing
+    is_class = ops.cast(ops.convert_to_tensor(logits_bias) > NO_CLASS / 2, "float32")
+    return smoothing * is_class / ops.sum(is_class)
+
+
 def token_losses(logits, labels, smoothing=0.1):
     """The label-smoothed cross-entropy of each token, its negative log-likelihood, and whether it is a hit.
 
@@ -42,8 +54,12 @@ def token_losses(logits, labels, smoothing=0.1):
     The gradient of `loss` with respect to the logits z is softmax(z) - q, written out: one pass over the logits, which
     are all that the backward pass keeps. Shapes: logits (B, T, V), labels int (B, T) -> three float32 (B, T). A label
     outside [0, V) is an error that not every backend reports: -1 and -100 do not mean padding.
+
+    smoothing: epsilon_ls, which all V classes share alike, or the share of each class, float32 (V,): see `shares`.
     """
-    labels = ops.convert_to_tensor(labels)
+    labels, of_classes = ops.convert_to_tensor(labels), None
+    if not isinstance(smoothing, numbers.Real):
+        of_classes, smoothing = smoothing, ops.sum(smoothing)
 
     @ops.custom_gradient
     def losses(logits):
@@ -52,7 +68,8 @@ def token_losses(logits, labels, smoothing=0.1):
         highest = ops.max(logits, axis=-1, initial=-math.inf)  # Keras refuses an empty batch without `initial`
         log_total = highest + ops.log(ops.sum(ops.exp(logits - ops.expand_dims(highest, -1)), axis=-1))
         nll = log_total - label_logit
-        loss = log_total - (1.0 - smoothing) * label_logit - smoothing * ops.mean(logits, axis=-1)
+        spread = smoothing * ops.mean(logits, axis=-1) if of_classes is None else ops.sum(of_classes * logits, axis=-1)
+        loss = log_total - (1.0 - smoothing) * label_logit - spread
         hits = ops.cast(label_logit >= highest, "float32")
 
         def gradient(*args, upstream=None):
@@ -61,10 +78,10 @@ def token_losses(logits, labels, smoothing=0.1):
             for_loss, for_nll = upstream[0], upstream[1]  # (B, T) each; a hit has no gradient
             of_softmax = for_loss + for_nll
             of_label = (1.0 - smoothing) * for_loss + for_nll
-            of_any = smoothing / logits.shape[-1] * for_loss
+            share = smoothing / logits.shape[-1] if of_classes is None else of_classes
             probabilities = ops.exp(logits - ops.expand_dims(log_total, -1))
             is_label = ops.equal(ops.expand_dims(labels, -1), ops.arange(logits.shape[-1], dtype=labels.dtype))
-            pulled = ops.expand_dims(of_any, -1) + ops.where(is_label, ops.expand_dims(of_label, -1), 0.0)
+            pulled = share * ops.expand_dims(for_loss, -1) + ops.where(is_label, ops.expand_dims(of_label, -1), 0.0)
             return ops.cast(ops.expand_dims(of_softmax, -1) * probabilities - pulled, logits_dtype)
 
         # One tensor (3, B, T) and not three: of several outputs PyTorch's form of `custom_gradient` has no gradient

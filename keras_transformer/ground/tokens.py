@@ -11,3 +11,4 @@ BOS = 2  # first input of the decoder: "the outputs shifted right" (Vaswani et a
 EOS = 3  # last token of every source and of every target
 SPECIAL = (PAD, UNK, BOS)  # no label is one of them, so no output has them
 OWN_PIECE = re.compile(r"<(pad|unk|s|/s|0x[0-9A-F]{2})>")  # a special token, or a byte
+NO_CLASS = -100.0  # the bias of a piece that is never written: exp(-100) vanishes beside any other in float32

@@ -254,3 +254,8 @@ class LearnedPositions(keras.layers.Layer):
 
     def get_config(self) -> dict:
         return {**super().get_config(), "max_positions": self.max_positions}
+
+
+def logits_bias(model: keras.Model):
+    """The bias of a model's logits (V,); None if it has none."""
+    return next((layer.bias for layer in model.layers if isinstance(layer, TokenEmbedding) and layer.use_bias), None)

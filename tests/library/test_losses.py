@@ -9,11 +9,13 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer import losses as losses_module
+from keras_transformer.ground.tokens import NO_CLASS
 from keras_transformer.losses import (
     LabelSmoothedCrossentropy,
     TokenSums,
     perplexity,
     perplexity_text,
+    shares,
     token_losses,
     token_sums,
 )
@@ -288,3 +290,23 @@ def test_losses_of_replicas_with_other_numbers_of_rows_have_the_mean_of_all_and_
         logged = losses_module.as_logged(losses)
     assert_close(logged, as_numpy(losses) * 2)
     assert_close(tape.gradient(logged, losses), np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHING)
+def test_pieces_that_are_never_written_have_no_share_of_the_smoothing(smoothing, batch):
+    """The loss and its gradient are those of a model without these classes."""
+    logits, labels, segments = batch
+    logits = np.array(logits)
+    bias = np.append(np.zeros(VOCABULARY, "float32"), [NO_CLASS, NO_CLASS])
+    wider = tf.constant(np.concatenate([logits, np.full((*logits.shape[:2], 2), NO_CLASS, "float32")], axis=-1))
+    with tf.GradientTape() as tape:
+        tape.watch(wider)
+        loss = token_sums(wider, labels, segments, shares(smoothing, bias)).loss
+    assert_close(loss, token_sums(logits, labels, segments, smoothing).loss)
+    gradient, narrow = as_numpy(tape.gradient(loss, wider)), tf.constant(logits)
+    with tf.GradientTape() as tape:
+        tape.watch(narrow)
+        loss = token_sums(narrow, labels, segments, smoothing).loss
+    assert_close(gradient[..., :VOCABULARY], tape.gradient(loss, narrow))
+    assert np.abs(gradient[..., VOCABULARY:]).max() < 1e-30
+    assert shares(smoothing, None) == smoothing

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from keras_transformer.losses import TokenSums, token_sums
+from keras_transformer.layers.embedding import logits_bias
+from keras_transformer.losses import TokenSums, shares, token_sums
 from keras_transformer.translation_model import INPUTS
 
 from ..config.training import TrainingConfig
@@ -157,7 +158,8 @@ class TrainingModel(keras.Model):
         with keras.StatelessScope(state_mapping=self.dropout_states(step, micro_batch)):
             with tf.GradientTape() as tape:
                 logits = self({name: batch[name] for name in INPUTS}, training=True)
-                sums = token_sums(logits, batch["labels"], batch["target_segments"], self.label_smoothing)
+                smoothing = shares(self.label_smoothing, logits_bias(self))
+                sums = token_sums(logits, batch["labels"], batch["target_segments"], smoothing)
                 scaled = self.optimizer.scale_loss(sums.loss)
             gradients = tape.gradient(scaled, self.trainable_variables)
         return sums, [tf.convert_to_tensor(gradient) for gradient in gradients]  # embeddings' IndexedSlices too

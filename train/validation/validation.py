@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from keras_transformer.inspection.callbacks import BleuScore
 from keras_transformer.inspection.samples import Sample
-from keras_transformer.losses import TokenSums, perplexity, token_sums
+from keras_transformer.layers.embedding import logits_bias
+from keras_transformer.losses import TokenSums, perplexity, shares, token_sums
 from keras_transformer.search.options import OPTIONS
 from keras_transformer.search.scores import NotFiniteError
 
@@ -121,7 +122,8 @@ def row_sums(transformer: keras.Model, xla: bool):
 
     def sums(batch):
         logits = transformer({name: batch[name] for name in transformer.input}, training=False)
-        return token_sums(logits, batch["labels"], batch["target_segments"], smoothing, by_row=True)
+        of_classes = shares(smoothing, logits_bias(transformer))
+        return token_sums(logits, batch["labels"], batch["target_segments"], of_classes, by_row=True)
 
     return tf.function(sums, jit_compile=xla)
 

@@ -8,12 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.ground.tokens import NO_CLASS
 from keras_transformer.models.imported.arrays import StoredArrays
 from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.names import Weight, as_ours, weights_of_side, weights_of_tokens
 from keras_transformer.models.imported.vocabulary import NO_ROW, Vocabulary, pieces_here
-
-NEVER = -100.0  # the bias of a piece that is not among the classes: exp(-100) vanishes beside any other in float32
 
 
 class Arrays:
@@ -100,7 +99,7 @@ class Tokens(NamedTuple):
         values: dict[str, Callable[[], np.ndarray]] = {}
         for weight in weights_of_tokens(config):
             if weight.ours.endswith("/bias"):
-                values[weight.ours] = functools.partial(rows_at, self.bias, labels, NEVER)
+                values[weight.ours] = functools.partial(rows_at, self.bias, labels, NO_CLASS)
             else:
                 matrix, numbers = rows[weight.ours.partition("/")[0]]
                 values[weight.ours] = functools.partial(embeddings_of, weight, matrix, numbers)
