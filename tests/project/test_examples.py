@@ -117,3 +117,20 @@ def test_the_notebook_is_committed_with_its_outputs():
     assert not any(cell["outputs"] == [] and "plt.show()" in "".join(cell["source"]) for cell in cells("code"))
     assert sum("image/png" in o.get("data", {}) for cell in cells("code") for o in cell["outputs"]) >= 8
     assert not any(o["output_type"] == "error" for cell in cells("code") for o in cell["outputs"])
+
+
+def code_of(path):
+    return [
+        "".join(cell["source"]) for cell in json.loads(path.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"
+    ]
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("paper*.ipynb")), ids=lambda path: path.name)
+def test_a_notebook_imports_what_is_public_alone_and_opens_nothing_of_the_checkout(path):
+    code = "\n".join(code_of(path))
+    modules = set(re.findall(r"^\s*(?:from|import) (keras_transformer[\w.]*)", code, re.MULTILINE))
+    assert modules <= {"keras_transformer", "keras_transformer.inspection"}
+    assert not re.search(
+        r"""^\s*(?:from|import) (?:train|export|tests|benchmarks)\b|["'](?:\.\./|presets/|configs/)""", code, re.M
+    )
+    assert [name for name in re.findall(r"\bkt\.(\w+)", code) if name not in kt.__all__] == []
