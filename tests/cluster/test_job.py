@@ -16,17 +16,21 @@ from cluster.job import Request, check_lines, job_of, parts_of
 from cluster.part import Job
 from cluster.storage import StoredFile
 from cluster.works import Clean, Translate
+from export.__main__ import app as export_app
 from export.litert.write import write_model
 from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.models.imported.folder import import_folder, write_run
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run
+from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.translator import Translator
+from tests.support.commands import invoke
 from tests.support.exports import OPTIONS, write_version
 from tests.support.m2m import m2m_folder
 from tests.support.processes import end, wait_until
 from tests.support.runs import SENTENCES, random_run
 from tests.support.spark import spark_cluster, start_cluster_command
+from tests.support.t5 import MADLAD, STRONG, t5_folder
 
 LINES = [f"{SENTENCES[number % len(SENTENCES)]} {number % 7}" if number % 10 else "" for number in range(3000)]
 
@@ -257,6 +261,33 @@ def test_a_litert_model_of_several_languages_writes_the_one_that_is_asked(cluste
     engine = LiteTranslator(tmp_path / "lite", threads=1)
     french = [one.text for one in engine.translate(LINES[:40], source_language="en", target_language="fr")]
     assert lines_in(tmp_path / "out") == french != [one.text for one in engine.translate(LINES[:40])]
+
+
+def test_a_litert_model_that_is_told_its_target_by_a_tag_writes_the_language_that_is_asked(cluster, tmp_path):
+    """MADLAD-400, whose <2fr> is two pieces; a line that has its tag already needs no option."""
+    write_run(import_folder(t5_folder(tmp_path / "there", MADLAD, STRONG)), tmp_path / "run", SENTENCES[:3])
+    how = "--max-source-tokens", 30, "--extra-length", 12, "--target-language", "de", "--no-check"
+    exported = invoke(export_app, tmp_path / "run", "--to", tmp_path / "export", "--format", "litert", *how)
+    assert exported.exit_code == 0, exported.output
+    lines = LINES[:40]
+    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (tmp_path / "tagged.txt").write_text("".join(f"<2fr> {line}\n" for line in lines if line), encoding="utf-8")
+    options = SearchOptions(**RunFolder(tmp_path / "run").inference().search, extra_length=12)
+    translator = Translator.load(tmp_path / "run", options, max_source_tokens=30)
+    french, german = ([one.text for one in translator.translate(lines, target_language=code)] for code in ("fr", "de"))
+    assert french != german
+    for name, more, expected in (
+        ("fr", ("--target-language", "fr"), french),
+        ("de", (), german),
+    ):
+        process = translating(cluster, tmp_path / "export", tmp_path / "in.txt", tmp_path / name, *more)
+        finished(process, tmp_path / name)
+        assert lines_in(tmp_path / name) == expected
+    process = translating(
+        cluster, tmp_path / "export", tmp_path / "tagged.txt", tmp_path / "tagged", "--target-language", "fr"
+    )
+    finished(process, tmp_path / "tagged")
+    assert lines_in(tmp_path / "tagged") == [text for text, line in zip(french, lines, strict=True) if line]
 
 
 def test_tables_keep_their_columns_and_get_more(cluster, export, tmp_path):
