@@ -71,7 +71,7 @@ def test_the_defaults_are_those_of_the_documents():
     assert options.workers == processor_cores()
     assert f"`--models-poll-seconds` ({options.models_poll_seconds:g} s)" in operating
     for sentence in (
-        f"{options.connections:,} HTTP connections are served at the same time",
+        f"serves {options.connections:,} HTTP and {options.connections:,} gRPC connections at the same time",
         f"at most {options.bytes_in_flight // options.body_bytes} times `--body-bytes`",
         f"at most {options.answer_bytes // options.body_bytes} times as many",
         f"drops the rest for up to {options.header_seconds:g} seconds",
