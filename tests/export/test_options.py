@@ -73,8 +73,8 @@ def test_the_defaults_are_those_of_the_documents():
     for sentence in (
         f"serves {options.connections:,} HTTP and {options.connections:,} gRPC connections at the same time",
         f"at most {options.bytes_in_flight // options.body_bytes} times `--body-bytes`",
-        f"at most {options.answer_bytes // options.body_bytes} times as many",
-        f"drops the rest for up to {options.header_seconds:g} seconds",
+        f"an answer at most {options.answer_bytes // options.body_bytes} times as many",
+        f"the connection closes after {options.header_seconds:g} seconds of dropped input",
         f"stays open for {options.idle_seconds:g} s",
     ):
         assert sentence in " ".join(f"{serving} {operating}".split())
