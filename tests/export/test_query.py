@@ -99,4 +99,4 @@ def test_the_defaults_are_those_of_the_client_and_of_the_documents():
     assert f"`--rows-per-request` ({client['rows_per_request']})" in text
     assert f"`--requests-at-once` ({client['requests_at_once']})" in text
     assert f"`--deadline` ({client['deadline']:g} s, at most a day, " in text and LONGEST_DEADLINE == 24 * 60 * 60
-    assert f"with all its attempts: at most {client['attempts']}, whose" in text
+    assert f"for a request with up to {client['attempts']} attempts" in text
