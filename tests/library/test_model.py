@@ -255,6 +255,7 @@ BLOCK_OPTIONS = dict(
     norm_epsilon=0.5,
     attention_bias=True,
     scale_scores=False,
+    feed_forward_bias=False,
 )
 
 
