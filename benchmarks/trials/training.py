@@ -167,7 +167,7 @@ def check_trainable(trial: Trial) -> None:
     from train.record.opened_run import check_training
 
     config = load_config(trial.config, trial.settings)
-    check_training(config.training)
+    check_training(config)
     check_start(RunFolder(os.devnull), config, ONLY_WORKER)
     load_corpus(config.data)
 

@@ -4,6 +4,7 @@ import logging
 import math
 import types
 
+import keras
 import numpy as np
 import pytest
 
@@ -214,7 +215,7 @@ def assert_same(arrays, others):
 
 
 def test_a_best_checkpoint_goes_once_it_is_not_the_one_that_is_kept_even_of_the_same_step(tmp_path):
-    model, optimizer = types.SimpleNamespace(weights=[]), types.SimpleNamespace(variables=[])
+    model, optimizer = keras.Sequential(), types.SimpleNamespace(variables=[])
     checkpoints = Checkpoints(tmp_path)
     for step in (2, 4, 6):
         checkpoints._write(tmp_path / f"best-{step:08d}.npz", model, optimizer, Progress(step, kept_step=step))

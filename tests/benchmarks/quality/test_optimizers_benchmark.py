@@ -34,7 +34,7 @@ def test_every_row_is_a_training_that_is_taken_at_its_usual_rate(name, config):
     base, usual = load_config(series.config), OPTIMIZERS[name][1]
     for rate in RATES:
         found = load_config(series.config, series.trial(name, rate, 7).overrides)
-        check_training(found.training)
+        check_training(found)
         assert found.training.seed == 7
         assert peak_rate(found) == pytest.approx(rate * usual * peak_rate(base), rel=1e-3)
 
