@@ -159,9 +159,10 @@ def test_a_run_folder_may_have_the_name_of_a_command(run, tmp_path):
     assert (process.returncode, process.stdout) == (0, "exports/1\n"), process.stderr
 
 
-NAMES = "beam_size", "length_penalty", "coverage_penalty", "length_normalization", "extra_length", "max_source_tokens"
-TOLD = dict(zip(NAMES, (1, 1.5, 0.5, "tokens", 2, 3), strict=True))
-UNTOLD = dict(zip(NAMES, (4, 0.6, 0.0, "gnmt", 12, 512), strict=True))
+NAMES = ("beam_size", "length_penalty", "coverage_penalty", "length_normalization", "no_repeat_ngram_size")
+NAMES += ("repetition_penalty", "extra_length", "max_source_tokens")
+TOLD = dict(zip(NAMES, (1, 1.5, 0.5, "tokens", 2, 1.5, 2, 3), strict=True))
+UNTOLD = dict(zip(NAMES, (4, 0.6, 0.0, "gnmt", 0, 1.0, 12, 512), strict=True))
 
 
 def translations_of(run, settings):
