@@ -76,7 +76,8 @@ def test_given_files_are_scored_line_by_line(folder, tmp_path):
     assert result.exit_code == 0, result.output
     first, *bleu, chrf, ter, exact = result.stdout.splitlines()[:7]
     search = "length penalty 0.6, extra length 50, length normalization gnmt, coverage penalty 0.0"
-    assert first == f"{files[1]} and {files[3]}, beam 1, {search}, shortlist off, keep letterless 1, precision float32:"
+    search += ", shortlist off, keep letterless 1, no repeat ngram 0, repetition penalty 1.0"
+    assert first == f"{files[1]} and {files[3]}, beam 1, {search}, precision float32:"
     assert [line.startswith("BLEU n/a ") for line in bleu] == [True] * 3 and "no reference has four tokens" in bleu[0]
     assert "nc:6" in chrf and "tercom" in ter and exact.endswith(" per cent of 2 sentences")
     assert output.read_text(encoding="utf-8").count("\n") == 3 and output.read_text(encoding="utf-8").endswith("\n\n")
