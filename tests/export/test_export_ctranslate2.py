@@ -96,7 +96,7 @@ def test_the_folder_is_a_model_with_tokenizer_and_readme_after_a_comparison(run,
     result = run_export(run, folder, "--beam-size", 1)
     assert result.exit_code == 0, result.output
     comparison, path = result.stdout.splitlines()
-    assert re.fullmatch(rf"compared {len(SENTENCES)} lines: .* at most 0\.0000\d\d", comparison)
+    assert re.fullmatch(rf"compared {len(SENTENCES)} lines: .* at most 0\.0000\d\d, of -\d+\.\d\d", comparison)
     assert path == str(folder)
     expected = ["README.md", "config.json", "model.bin", "shared_vocabulary.json", "tokenizer.model"]
     assert sorted(file.name for file in folder.iterdir()) == expected
