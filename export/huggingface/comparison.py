@@ -9,7 +9,8 @@ import numpy as np
 
 from keras_transformer.models.imported.folder import import_folder
 from keras_transformer.pieces.language_marks import SIDES, SOURCE
-from keras_transformer.translation.scorer import ScoredPair, Scorer
+from keras_transformer.pieces.tokenizer import Tokenizer
+from keras_transformer.translation.scorer import Scorer
 from keras_transformer.translation.translator import Translator
 
 from ..certificate.agreement import TIES, ScoreComparison
@@ -35,21 +36,19 @@ def compare(folder: pathlib.Path, model: keras.Model, translator: Translator, li
         codes = {f"{side}_language": languages.default(side) or next(iter(getattr(languages, side))) for side in SIDES}
     translations = [translation.text for translation in translator.translate(lines, **codes)]
 
-    def scored(scorer: Scorer) -> list[ScoredPair]:
-        return scorer.score(lines, translations, **codes)
+    def scored(model: keras.Model, tokenizer: Tokenizer) -> list[float]:
+        scorer = Scorer(model, tokenizer, max_source_tokens=translator.max_source_tokens, languages=languages)
+        return [pair.score for pair in scorer.score(lines, translations, **codes)]
 
-    longest = translator.max_source_tokens
-    expected = scored(Scorer(model, translator.tokenizer, max_source_tokens=longest, languages=languages))
-    other, tokenizer = imported.transformer(), imported.tokenizer
-    scores = scored(Scorer(other, tokenizer, max_source_tokens=longest, languages=languages))
-    comparison = ScoreComparison.of(lines, (pair.score for pair in scores), (pair.score for pair in expected))
+    other = imported.transformer()
+    scores = scored(other, imported.tokenizer)
+    comparison = ScoreComparison.of(lines, scores, scored(model, translator.tokenizer))
     epsilon, written = model.model_config.norm_epsilon, imported.config.norm_epsilon
     if epsilon == written:
         tie = TIES["float32"]
         if not comparison.share < tie:
             move_last_bits(other)
-            moved = scored(Scorer(other, tokenizer, max_source_tokens=longest, languages=languages))
-            of_last_bits = ScoreComparison.of(lines, (pair.score for pair in moved), (pair.score for pair in scores))
+            of_last_bits = ScoreComparison.of(lines, scored(other, imported.tokenizer), scores)
             tie = max(tie, min(LAST_BITS * of_last_bits.share, MOST_ROUNDING))
         comparison.refuse_beyond(tie)
     else:

@@ -148,9 +148,8 @@ def run_protected(
     of_graph = {name: values for name, values in inputs.items() if name not in own}
     wanted = tuple(dict.fromkeys([*(name for name in outputs if name not in OF_PHRASES), *READ_FROM]))
     engine = RequestEngine(lambda text: compute(wanted, of_graph | text), traits)
-    engine.options = {
-        KEEP_LETTERLESS: min(inputs.get(KEEP_LETTERLESS, ()), default=1)
-    }  # if a line does not, the graph does
+    keep_letterless = min(inputs.get(KEEP_LETTERLESS, ()), default=1)  # if a line does not, the graph does
+    engine.options = {KEEP_LETTERLESS: keep_letterless}
     lines = [text.decode(*AS_IT_IS) for text in inputs["text"]]
     try:
         asks = [ask_of(*values) for values in of_rows(inputs, (REQUIRED, *INPUTS, FORBIDDEN))]

@@ -12,11 +12,14 @@ from keras_transformer.ground.tokens import EOS
 from keras_transformer.inspection.bleu import Score, Scores
 from keras_transformer.runs.kinds import build_model
 from keras_transformer.runs.run_folder import RunFolder
+from tests.support.optimizers import arrays
 from train.config.run import RunConfig
 from train.config.training import TrainingConfig
 from train.data.batches import PackedBatches, training_dataset
 from train.data.encoding import EncodedPairs, Sentences
+from train.loop.checkpoints import Checkpoints
 from train.loop.fit import fit
+from train.loop.progress import Progress
 from train.step.training_model import compiled
 from train.validation.validation import Sample, Validation
 from train.workers.strategy import distributed
@@ -86,6 +89,24 @@ def train(model, first, last, batches=BATCHES):
     dataset = distributed(training_dataset(batches, first, last), model.distribute_strategy)
     model.fit(dataset, steps_per_epoch=last - first, shuffle=False, verbose=0, callbacks=[logs])
     return logs.steps
+
+
+def assert_stopped_ends_as_uninterrupted(model, folder):
+    """Four updates, and two with two from a checkpoint in `folder`, have the same logs and end in the same bits."""
+    everything = [*model.weights, *model.optimizer.variables]
+    start, logs = arrays(everything), train(model, 0, 4)
+    straight = arrays(everything)
+    for variable, value in zip(everything, start, strict=True):
+        variable.assign(value)
+    Checkpoints(folder).save(model, model.optimizer, Progress(0))
+    assert train(model, 0, 2) == logs[:2]
+    Checkpoints(folder).save(model, model.optimizer, Progress(2))
+    for variable in everything:
+        variable.assign(np.full(variable.shape, 7))
+    assert Checkpoints(folder).restore_latest(model, model.optimizer) == Progress(2)
+    assert train(model, 2, 4) == logs[2:]
+    for one, other in zip(arrays(everything), straight, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def weights_of(model):

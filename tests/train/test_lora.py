@@ -18,9 +18,18 @@ from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import save_weights, with_weights
 from tests.support.fields import every_value
 from tests.support.models import as_numpy, assert_close
-from tests.support.optimizers import OPTIONS, arrays
+from tests.support.optimizers import OPTIONS
 from tests.support.processes import fork_python
-from tests.support.training import BATCHES, TINY, fit_in, tensors, train, training_model, weights_of
+from tests.support.training import (
+    BATCHES,
+    TINY,
+    assert_stopped_ends_as_uninterrupted,
+    fit_in,
+    tensors,
+    train,
+    training_model,
+    weights_of,
+)
 from train.config.lora import check_lora
 from train.config.training import TrainingConfig, check_idle_keys
 from train.cost.cost import parameter_count, trained_count, training_memory
@@ -121,25 +130,12 @@ def test_counts_are_those_of_the_model(config):
 def test_a_stopped_training_ends_as_one_that_was_not_and_changes_adapters_alone(name, tmp_path):
     ema = {"ema_decay": 0.9} if name == "average" else {"optimizer": name, "optimizer_options": OPTIONS[name]}
     model = lora_model(dropout=0.1, micro_batches=2, lora_matrices=[*ALL, "norms"], **ema)
-    everything = [*model.weights, *model.optimizer.variables]
-    start, before = arrays(everything), by_path(model)
-    logs = train(model, 0, 4)
-    straight = arrays(everything)
+    before = by_path(model)
+    assert_stopped_ends_as_uninterrupted(model, tmp_path)
     trained = {weight.path for weight in model.trainable_variables}
     assert all(path.endswith(("lora_kernel_a", "lora_kernel_b", "/gamma", "/beta")) for path in trained)
     for path, value in by_path(model).items():
         assert np.array_equal(value, before[path]) is (path not in trained), path
-    for variable, value in zip(everything, start, strict=True):
-        variable.assign(value)
-    Checkpoints(tmp_path).save(model, model.optimizer, Progress(0))
-    assert train(model, 0, 2) == logs[:2]
-    Checkpoints(tmp_path).save(model, model.optimizer, Progress(2))
-    for variable in everything:
-        variable.assign(np.full(variable.shape, 7))
-    assert Checkpoints(tmp_path).restore_latest(model, model.optimizer) == Progress(2)
-    assert train(model, 2, 4) == logs[2:]
-    for one, other in zip(arrays(everything), straight, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def test_the_optimizer_keeps_something_for_adapters_alone():

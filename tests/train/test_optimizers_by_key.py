@@ -22,7 +22,13 @@ from tests.support.optimizers import (
     updated_on_replicas,
 )
 from tests.support.processes import fork_python
-from tests.support.training import BATCHES, tensors, train, training_model, weights_of
+from tests.support.training import (
+    BATCHES,
+    assert_stopped_ends_as_uninterrupted,
+    tensors,
+    training_model,
+    weights_of,
+)
 from train.loop.checkpoints import Checkpoints, named_variables
 from train.loop.progress import Progress
 from train.step.optimizer import slots_per_weight
@@ -192,20 +198,8 @@ def model_with(name, **changes):
 @pytest.mark.parametrize("name", [*OPTIMIZERS, "Nadam"])
 def test_a_training_that_was_stopped_ends_as_one_that_was_not_and_leaves_frozen_layers_alone(name, tmp_path):
     model = model_with(name, dropout=0.1, frozen=["embedding"])
-    everything = [*model.weights, *model.optimizer.variables]
-    start, frozen = arrays(everything), as_numpy(model.get_layer("embedding").weights[0])
-    logs = train(model, 0, 4)
-    straight = arrays(everything)
-    for variable, value in zip(everything, start, strict=True):
-        variable.assign(value)
-    assert train(model, 0, 2) == logs[:2]
-    Checkpoints(tmp_path).save(model, model.optimizer, Progress(2))
-    for variable in everything:
-        variable.assign(np.full(variable.shape, 7))
-    assert Checkpoints(tmp_path).restore_latest(model, model.optimizer) == Progress(2)
-    assert train(model, 2, 4) == logs[2:]
-    for one, other in zip(arrays(everything), straight, strict=True):
-        np.testing.assert_array_equal(one, other)
+    frozen = as_numpy(model.get_layer("embedding").weights[0])
+    assert_stopped_ends_as_uninterrupted(model, tmp_path)
     np.testing.assert_array_equal(as_numpy(model.get_layer("embedding").weights[0]), frozen)
 
 
