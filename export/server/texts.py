@@ -59,6 +59,12 @@ class TextsCodec(NamedTuple):
             OUTPUT_LANGUAGE: as_array([short_code(self.hop.target).encode()]),
         }
         if self.n_best > 1:
+            most = most_translations(signature)
+            if most is not None and self.n_best > most:
+                raise invalid(
+                    f"{self.n_best - 1} alternatives were asked for, and the model {self.hop.model} has a translation "
+                    f"and {most - 1} alternatives: ask for at most {most - 1}."
+                )
             inputs[N_BEST] = np.array([self.n_best], np.int32)
         if self.beam_size:
             if BEAM_SIZE not in signature.inputs:
@@ -72,6 +78,12 @@ class TextsCodec(NamedTuple):
     def write(self, outputs: Arrays, most: int) -> list[list[bytes]]:
         """Return the translations of each text."""
         return [[text for rank, text in enumerate(row) if text or not rank] for row in outputs[TEXTS].tolist()]
+
+
+def most_translations(signature: Signature) -> int | None:
+    """Return how many translations of a text a signature finds at most; None if it does not tell."""
+    beam = signature.defaults.get(BEAM_SIZE)
+    return None if beam is None else int(beam[0])
 
 
 def encoded(text: str) -> bytes:

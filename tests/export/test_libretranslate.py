@@ -147,7 +147,7 @@ def test_alternatives_are_other_translations(server):
     found = ask(server, q=["A dog. B.", "C"], source="en", target="fr", alternatives="1").json()
     assert found["alternatives"] == [["To fr2: To de: A dog. To fr2: To de: B."], ["To fr2: To de: C"]]
     found = ask(server, q="A dog.", source="en", target="de", alternatives=3)
-    assert found.status_code == 400 and "n_best must be from 1 to 3" in found.json()["error"]
+    assert found.status_code == 400 and "ask for at most 2" in found.json()["error"]
 
 
 @pytest.mark.parametrize(

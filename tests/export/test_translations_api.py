@@ -105,7 +105,7 @@ def test_each_piece_is_a_sentence(server):
         ({"temperature": 1}, 400, "no field 'temperature'; there are model, input, "),
         ({"beam_size": 0}, 400, "beam_size must be a whole number from 1 to 10000"),
         ({"beam_size": True}, 400, "beam_size must be a whole number"),
-        ({"beam_size": 1}, 400, "The model en-de does not take beam_size"),
+        ({"target_language": "fi", "beam_size": 1}, 400, "The model nllb does not take beam_size"),
         ({"input": "A dog. " * 41}, 400, "41 sentences"),
         ({"input": "x" * ((1 << 18) + 1)}, 400, "it may have 262144"),
     ],

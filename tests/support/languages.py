@@ -8,7 +8,8 @@ import tensorflow as tf
 COLUMNS = 3  # translations of a sentence, at most
 LONGEST = 60  # bytes of a sentence
 TEXT = tf.TensorSpec([None], tf.string, name="text")
-ONE, NONE = tf.constant([1]), tf.constant([""])
+ONE, NONE, ALL = tf.constant([1]), tf.constant([""]), tf.constant([COLUMNS])
+NUMBERS = [tf.TensorSpec([None], tf.int32, name=name) for name in ("n_best", "beam_size")]
 
 
 def translated(text, n_best, target):
@@ -38,8 +39,8 @@ class OfOnePair(tf.Module):
         super().__init__()
         self.target = tf.Variable(target)
 
-    @tf.function(input_signature=[TEXT, tf.TensorSpec([None], tf.int32, name="n_best")], autograph=False)
-    def translate(self, text, n_best=ONE):
+    @tf.function(input_signature=[TEXT, *NUMBERS], autograph=False)
+    def translate(self, text, n_best=ONE, beam_size=ALL):
         return translated(text, n_best, self.target)
 
 
