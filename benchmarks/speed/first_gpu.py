@@ -103,6 +103,7 @@ def as_page(folder: pathlib.Path) -> tuple[str, list[str]]:
     """Return the page in Markdown, and the names of the parts that are missing."""
     parts = {
         "fit on JAX": fit_rows(read_json(folder / "jax/accelerator.json")),
+        "translation on JAX": search_rows(read_json(folder / "jax/accelerator_translate.json")),
         "training on TensorFlow": training_rows(folder / "run/metrics.jsonl", folder / "train.toml"),
         "translation": translation_rows(
             read_json(folder / "translate_gpu.json"), read_json(folder / "translate_cpu.json")
@@ -126,6 +127,17 @@ def fit_rows(result: dict[str, Any] | None) -> list[tuple[str, str]]:
         times = f", {row['tokens_per_second'] / beside['tokens_per_second']:.2f} times torch" if beside else ""
         what = f"{row['contestant']['label']}, {row['size']}, {row['contestant']['products']}"
         rows.append((what, f"{row['tokens_per_second']:,.0f} target tokens/s{times}"))
+    return rows
+
+
+def search_rows(result: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """Return the rows of the cases that have rounds."""
+    rows = []
+    for row in (result or {}).get("results", ()):
+        if row["rounds"]:
+            beam_size, count = row["case"]["beam_size"], row["case"]["rows"]
+            what = f"{row['contestant']['label']}, {row['size']}, {row['rounds'][0]['precision']}, beam {beam_size}"
+            rows.append((f"{what}, {count:,} rows", f"{row['tokens_per_second']:,.0f} target tokens/s"))
     return rows
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Measure a GPU in ten minutes: stock fit on JAX, keras-transformer train on TensorFlow, and translation.
+# Measure a GPU in ten minutes: stock fit and translation on JAX, keras-transformer train and translate on TensorFlow.
 #
-#     pip install -e ".[train]" "tensorflow[and-cuda]==2.21.0" "jax[cuda13]" torch
+#     pip install -e ".[train]" "tensorflow[and-cuda]==2.21.0" "jax[cuda13]" torch ctranslate2
 #     bash benchmarks/speed/first_gpu.sh results/my_gpu
 #
 # The folder then has first_gpu.md: a table, and the row of it that README.md wants. A part that fails is a row without
@@ -10,11 +10,13 @@ set -u
 cd "$(dirname "$0")/../.."
 python=${PYTHON:-python}
 accelerator=(--sizes base --contestants keras_bfloat16,torch_bfloat16 --rounds 3 --minutes 3.5)
+translation=(--sizes base --contestants ours_bfloat16,ctranslate2_float16 --rows 32 --rows 512 --minutes 2)
 text=(--pairs 100000) vocabulary=37000 preset=base steps=300 precision=mixed_bfloat16 xla=true
 batch=(tokens_per_batch=24576 row_length=128) lines=1024
 if [ "${1:-}" = --toy ]; then
   shift
   accelerator=(--sizes tiny --contestants keras_float32 --rows 4 --row-length 32 --steps 2 --rounds 2 --minutes 5)
+  translation=(--sizes tiny --contestants ours_float32 --rows 4 --beams 1 --rounds 2 --minutes 5)
   text=(--pairs 500 --words 100) vocabulary=400 preset=tiny steps=4 precision=float32 xla=false
   batch=(tokens_per_batch=256 row_length=64) lines=8
 fi
@@ -22,6 +24,7 @@ to=${1:?Say where the results go: bash benchmarks/speed/first_gpu.sh FOLDER}
 mkdir -p "$to" && to=$(cd "$to" && pwd) && began=$SECONDS failed=0
 
 "$python" -m benchmarks.speed.accelerator --to "$to/jax" "${accelerator[@]}" || failed=1
+"$python" -m benchmarks.speed.accelerator_translate --to "$to/jax" "${translation[@]}" || failed=1
 
 "$python" -m benchmarks.speed.first_gpu text "$to" "${text[@]}" || failed=1
 cat > "$to/train.toml" <<TOML

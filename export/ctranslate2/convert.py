@@ -51,7 +51,7 @@ def write_model(
     from .spec import HAS, model_spec
 
     expressible(transformer.model_config, "CTranslate2", HAS)
-    spec = model_spec(transformer, tokenizer)
+    spec = model_spec(transformer, tokenizer.pieces())
     spec.optimize(quantization=quantization)
     spec.save(str(folder))
     for file, content in tokenizer.sentencepiece_models.items():

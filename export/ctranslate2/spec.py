@@ -4,6 +4,7 @@ CTranslate2 stores the matrix of a linear layer as (outputs, inputs), the transp
 projections of query, key and value into one matrix, and those of the memory's key and value into another.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -17,7 +18,6 @@ from keras_transformer.layers.blocks import AttentionBlock
 from keras_transformer.layers.embedding import STARTS
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.model import Transformer, embedding_names
-from keras_transformer.pieces.tokenizer import Tokenizer
 
 from ..expressible import SIZES
 
@@ -49,10 +49,10 @@ HAS = SIZES | {
 }
 
 
-def model_spec(transformer: Transformer, tokenizer: Tokenizer) -> transformer_spec.TransformerSpec:
+def model_spec(transformer: Transformer, pieces: Sequence[str]) -> transformer_spec.TransformerSpec:
     """Return a CTranslate2 model with these weights and this vocabulary, ready for `optimize` and `save`.
 
-    The model must be one that HAS has.
+    The model must be one that HAS has. `pieces` are those of ids 0, 1, 2 and so on.
     """
     config = transformer.transformer_config
     spec = empty_spec(config)
@@ -67,7 +67,7 @@ def model_spec(transformer: Transformer, tokenizer: Tokenizer) -> transformer_sp
     if config.norm == "pre":
         fill_norm(spec.encoder.layer_norm, transformer.get_layer("encoder_norm"))
         fill_norm(spec.decoder.layer_norm, transformer.get_layer("decoder_norm"))
-    fill_vocabulary(spec, tokenizer)
+    fill_vocabulary(spec, pieces)
     spec.config.layer_norm_epsilon = config.norm_epsilon
     spec.validate()
     return spec
@@ -193,9 +193,8 @@ def fill_norm(spec: common_spec.LayerNormSpec, norm: keras.layers.Layer) -> None
         setattr(spec, name, array(weight))
 
 
-def fill_vocabulary(spec: transformer_spec.TransformerSpec, tokenizer: Tokenizer) -> None:
+def fill_vocabulary(spec: transformer_spec.TransformerSpec, pieces: Sequence[str]) -> None:
     """Fill in the pieces of both sides, the first token of an output, and that every source ends in EOS."""
-    pieces = tokenizer.pieces()
     spec.register_source_vocabulary(pieces)
     spec.register_target_vocabulary(pieces)
     spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = pieces[UNK], pieces[BOS], pieces[EOS]

@@ -31,6 +31,14 @@ def start_python(*arguments, log=None, stdin=None, text=True, **environment):
         return subprocess.Popen(command, stdout=file, stderr=file, **settings)
 
 
+def refusing(folder, *names):
+    """Return a PYTHONPATH under which no process can import these modules; it needs an empty folder."""
+    folder.mkdir()
+    for name in names:
+        (folder / f"{name}.py").write_text("raise ImportError(f'{__name__} is refused')", encoding="utf-8")
+    return str(folder)  # without ROOT, which Python finds as the folder where it starts
+
+
 HEARS_CTRL_C = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)

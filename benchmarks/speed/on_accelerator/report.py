@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks.speed.on_accelerator.chip import Chip
 from benchmarks.speed.on_accelerator.task import CONTESTANTS, CUBLAS, Round
 
+NO_ACCELERATOR = "**No accelerator was found.** The numbers are those of a CPU: they show that the benchmark runs."
 HEAD = (
     "model",
     "contestant",
@@ -63,8 +64,13 @@ class Measurement:
 
 def table(measurements: Sequence[Measurement], chip: Chip) -> str:
     """A Markdown table with one row per contestant."""
-    rows = [HEAD, ["---"] * len(HEAD), *(measurement.row(chip) for measurement in measurements)]
-    return "\n".join("| " + " | ".join(cell.replace("|", "/") for cell in row) + " |" for row in rows)
+    return markdown(HEAD, [measurement.row(chip) for measurement in measurements])
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "/") for cell in line) + " |" for line in lines)
 
 
 def chip_lines(chip: Chip) -> str:
@@ -76,18 +82,21 @@ def chip_lines(chip: Chip) -> str:
         for products, flops in chip.measured.items()
     ]
     size = f"{chip.matrix_size:,}"
-    return f"{chip.name} ({chip.platform}); {versions}\n\nProducts of {size}-wide matrices: {', '.join(speeds)}."
+    nominal = f" (nominal {chip.nominal_bandwidth / 1e9:,.0f})" if chip.nominal_bandwidth else ""
+    return (
+        f"{chip.name} ({chip.platform}); {versions}\n\nProducts of {size}-wide matrices: {', '.join(speeds)}. "
+        f"Copies in memory: {chip.bandwidth / 1e9:,.0f} GB/s{nominal}."
+    )
 
 
 def page(chip: Chip, measurements: Sequence[Measurement], command: str, shape: str) -> str:
     """The page in Markdown."""
-    warning = "**No accelerator was found.** The numbers are those of a CPU: they show that the benchmark runs."
     cut_short = [
         f"- {m.size}, {CONTESTANTS[m.name].label}: {len(m.rounds)} rounds, then: {m.failure}"
         for m in measurements
         if m.rounds and m.failure
     ]
-    parts = ["# Training on an accelerator"] + [warning] * (chip.platform == "cpu")
+    parts = ["# Training on an accelerator"] + [NO_ACCELERATOR] * (chip.platform == "cpu")
     parts += [f"`{command}`", chip_lines(chip), shape, table(measurements, chip)]
     parts += ["\n".join(cut_short)] * bool(cut_short)
     return "\n\n".join([*parts, EXPLANATION])

@@ -3,7 +3,6 @@
 import dataclasses
 import importlib.util
 import json
-import os
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from benchmarks.speed.on_accelerator.report import HEAD, Measurement, page, tabl
 from benchmarks.speed.on_accelerator.task import CONTESTANTS, USUAL, Round, Task
 from benchmarks.speed.processes import ContestantProcess
 from tests.support.models import SMALL
-from tests.support.processes import python
+from tests.support.processes import python, refusing
 from train.cost.cost import training_flops
 
 # the data
@@ -44,8 +43,8 @@ def test_the_flops_of_a_batch_are_the_sum_over_its_pairs():
 
 # the table
 
-GPU = Chip("gpu", "NVIDIA H100 80GB HBM3", {"jax": "1"}, 8192, {"bfloat16": 180e12}, {"bfloat16": 900e12})
-CPU = Chip("cpu", "X1", {"jax": "1"}, 512, {"bfloat16": 180e12}, {})
+GPU = Chip("gpu", "NVIDIA H100 80GB HBM3", {"jax": "1"}, 8192, {"bfloat16": 180e12}, {"bfloat16": 900e12}, 3e12, 4e12)
+CPU = Chip("cpu", "X1", {"jax": "1"}, 512, {"bfloat16": 180e12}, {}, 20e9, None)
 
 
 def measured(*seconds_per_step):
@@ -79,6 +78,7 @@ def test_a_page_from_a_cpu_states_that_there_was_no_accelerator(chip, is_stated)
     written = page(chip, [measured(0.1)], "python -m benchmarks.speed.accelerator", "A step.")
     assert ("No accelerator was found" in written) == is_stated
     assert chip.name in written and "180 TFLOP/s" in written
+    assert ("3,000 GB/s (nominal 4,000)" if chip is GPU else "20 GB/s.") in written
 
 
 # the contestants
@@ -94,29 +94,17 @@ def test_contestants_of_one_precision_run_together_and_differ_in_framework_at_th
 # the command
 
 
-@pytest.fixture
-def refused(tmp_path, monkeypatch):
-    """A function that makes modules impossible to import in processes that are started after it."""
-
-    def refuse(*names):
-        for name in names:
-            (tmp_path / f"{name}.py").write_text("raise ImportError(f'{__name__} is refused')")
-        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-
-    return refuse
-
-
-def run(*options):
-    folders = os.environ.get("PYTHONPATH", "")  # of `refused`; Python finds the project in the folder where it starts
-    return python("-m", "benchmarks.speed.accelerator", *options, PYTHONPATH=folders, JAX_PLATFORMS="cpu")
+def run(*options, **environment):
+    return python("-m", "benchmarks.speed.accelerator", *options, JAX_PLATFORMS="cpu", **environment)
 
 
 @pytest.mark.release
-def test_it_runs_without_tensorflow_and_a_contestant_that_fails_is_a_row(refused, tmp_path):
+def test_it_runs_without_tensorflow_and_a_contestant_that_fails_is_a_row(tmp_path):
     pytest.importorskip("jax", reason="jax is not installed: pip install -r requirements-peers.txt")
-    refused("tensorflow", "tensorflow_text", "sentencepiece", "sacrebleu", "torch")
+    path = refusing(tmp_path / "refused", "tensorflow", "tensorflow_text", "sentencepiece", "sacrebleu", "torch")
     shape = "--sizes", "tiny", "--rows", "4", "--row-length", "32", "--steps", "3", "--rounds", "2"
-    process = run("--to", tmp_path / "new", *shape, "--contestants", "keras_bfloat16,torch_bfloat16,keras_float32")
+    contestants = "--contestants", "keras_bfloat16,torch_bfloat16,keras_float32"
+    process = run("--to", tmp_path / "new", *shape, *contestants, PYTHONPATH=path)
     assert process.returncode == 0, process.stderr[-2000:]
     result = json.loads((tmp_path / "new" / "accelerator.json").read_text(encoding="utf-8"))
     ours, torch, ours_in_float32 = result["measurements"]

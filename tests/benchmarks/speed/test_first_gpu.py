@@ -34,7 +34,7 @@ def test_its_commands_exist_and_its_configuration_loads(options, tmp_path):
     process, commands = started(tmp_path, *options, str(tmp_path / "results"))
     assert process.returncode == 0, process.stderr
     parts = [command.replace("-m benchmarks", "python -m benchmarks") for _, command in commands]
-    assert [parse(part).args for part in parts] == [[]] * 6
+    assert [parse(part).args for part in parts] == [[]] * 7
     config = load_config(tmp_path / "results" / "train.toml")
     assert config.training.tokens_per_batch % config.training.row_length == 0
     assert config.run_folder == str(tmp_path / "results" / "run")
@@ -43,7 +43,7 @@ def test_its_commands_exist_and_its_configuration_loads(options, tmp_path):
 
 def test_a_part_that_fails_stops_no_other_and_the_exit_code_tells(tmp_path):
     process, commands = started(tmp_path, str(tmp_path / "results"), code=1)
-    assert process.returncode == 1 and len(commands) == 6
+    assert process.returncode == 1 and len(commands) == 7
 
 
 def test_without_a_folder_it_says_what_is_missing(tmp_path):
@@ -78,6 +78,10 @@ def filled(folder, device="NVIDIA X1"):
 
     rows = [row("keras_bfloat16", 3_000.0), row("torch_bfloat16", 2_000.0)]
     write(folder, "jax/accelerator.json", {"chip": {"name": device}, "measurements": rows})
+    case = {"size": "base", "case": {"beam_size": 4, "rows": 1024}, "contestant": {"label": "search"}}
+    measured = {"rounds": [{"precision": "bfloat16"}], "tokens_per_second": 70_000.0}
+    results = {"results": [case | measured, case | {"rounds": []}]}
+    write(folder, "jax/accelerator_translate.json", results)
     speeds = [10.0, 20.0, 400.0, 500.0, 600.0]  # the first ones compile
     write(folder, "run/metrics.jsonl", "".join(json.dumps({"train/tokens_per_second": s}) + "\n" for s in speeds))
     write(folder, "train.toml", 'model = {preset = "base"}\n[training]\nprecision = "mixed_bfloat16"\n')
@@ -91,6 +95,8 @@ def test_the_table_has_what_each_part_measured(tmp_path):
     page, missing = as_page(tmp_path)
     assert missing == [] and page.startswith("# NVIDIA X1, measured by")
     assert "| keras_bfloat16, base, bfloat16 | 3,000 target tokens/s, 1.50 times torch |" in page
+    assert page.count("| search,") == 1
+    assert "| search, base, bfloat16, beam 4, 1,024 rows | 70,000 target tokens/s |" in page
     assert "| keras-transformer train, TensorFlow, base, mixed_bfloat16 | 500 target tokens/s |" in page
     assert "| translation, x, beam 4, 1,024 lines at once, NVIDIA X1 | 900 lines/s, 3.0 times the processor |" in page
     assert "    | **NVIDIA X1** | " in page
@@ -103,7 +109,8 @@ def test_a_machine_without_a_gpu_is_not_compared_with_itself(tmp_path):
 
 def test_what_was_not_measured_is_named_with_nothing_in_its_place(tmp_path):
     page, missing = as_page(tmp_path)
-    assert missing == ["fit on JAX", "training on TensorFlow", "translation"] and page.count("not measured") == 6
+    assert missing == ["fit on JAX", "translation on JAX", "training on TensorFlow", "translation"]
+    assert page.count("not measured") == 8
     filled(tmp_path)
     (tmp_path / "run" / "metrics.jsonl").write_text("", encoding="utf-8")  # killed before its first update
     page, missing = as_page(tmp_path)
@@ -118,4 +125,4 @@ def test_at_toy_size_it_runs_on_a_processor(tmp_path):
     assert process.returncode == 0, process.stderr[-2000:]
     page = (tmp_path / "first_gpu.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| ")]
-    assert [sum(row.endswith(f" {unit} |") for row in rows) for unit in ("target tokens/s", "lines/s")] == [2, 2]
+    assert [sum(row.endswith(f" {unit} |") for row in rows) for unit in ("target tokens/s", "lines/s")] == [3, 2]
