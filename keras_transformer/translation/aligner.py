@@ -1,21 +1,20 @@
-"""Which word of a source each word of its translation comes from, by the attention of the decoder."""
+"""Which attention of a model aligns the words of sources and their translations, computed by TensorFlow."""
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
-from keras_transformer.ground.tokens import EOS
 from keras_transformer.pieces.batching import batches_by_length
-from keras_transformer.pieces.language_marks import NO_MARKS, Marks
-from keras_transformer.pieces.normalization import SPACE
+from keras_transformer.pieces.language_marks import Marks
 from keras_transformer.pieces.sources import padded
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.aligned_by import LAST_BUT_ONE, AlignedBy
 from keras_transformer.runs.kinds import config_of
+from keras_transformer.text.word_alignment import Sequences, WordAligner
 from keras_transformer.translation.forced import ForcedDecoder
 from keras_transformer.translation.traced import TracedAgain
 
@@ -30,10 +29,28 @@ def of_reading_steps(attention):
     return tf.concat([attention[:, 1:], tf.zeros_like(attention[:, :1])], axis=1)
 
 
-class Aligner:
-    """Aligns the words of sources and their translations: each word with the one that it attends to most.
+def attention_by(ways: Sequence[AlignedBy], transformer: keras.Model) -> Callable:
+    """Return a function of ids of both sides, int32 (B, S) and (B, T), to the attention of each way.
 
-    A word's attention is the sum over its pieces, in the mean of the heads of the block that `aligned_by` tells.
+    It is float32 (B, ways, T, S): the mean of the heads of a block that the model has, in the step that a way tells.
+    """
+    forced = ForcedDecoder(transformer)
+
+    def attention(source_ids, output_ids):
+        of_blocks = forced(source_ids, output_ids).attention
+        of_ways = []
+        for way in ways:
+            weights = tf.cast(of_blocks[f"decoder_block_{way.block}/memory"], tf.float32)
+            of_steps = tf.reduce_mean(weights, axis=1)
+            of_ways.append(of_reading_steps(of_steps) if way.reads else of_steps)
+        return tf.stack(of_ways, axis=1)
+
+    return attention
+
+
+class Aligner:
+    """Aligns the words of sources and their translations by the attention that `aligned_by` tells: see WordAligner.
+
     Sources are read up to `most` tokens, EOS included. Raises ConfigError for a block that the model does not have.
     """
 
@@ -44,7 +61,7 @@ class Aligner:
         most: int,
         aligned_by: AlignedBy = LAST_BUT_ONE,
     ):
-        self._transformer, self._tokenizer, self._most = transformer, tokenizer, most
+        self._transformer, self._words = transformer, WordAligner(tokenizer, most)
         self._by = aligned_by.in_model(config_of(transformer).memory_attentions)
 
     @property
@@ -52,24 +69,11 @@ class Aligner:
         """Whether the model attends to its source, so that there are alignments."""
         return self._by.block > 0
 
-    @functools.cached_property
-    def _starts_word(self):
-        return np.array([piece.startswith(SPACE) for piece in self._tokenizer.pieces()])
-
-    def _attention(self, ways: tuple[AlignedBy, ...]) -> Callable:
-        """A function of ids of both sides, int32 (B, S) and (B, T), to the attention of each way, float32 (B, T, S)."""
-        forced, batch = ForcedDecoder(self._transformer), tf.TensorSpec((None, None), tf.int32)
-
-        def attention(source_ids, output_ids):
-            of_blocks = forced(source_ids, output_ids).attention
-            of_ways = []
-            for way in ways:
-                weights = tf.cast(of_blocks[f"decoder_block_{way.block}/memory"], tf.float32)
-                of_steps = tf.reduce_mean(weights, axis=1)
-                of_ways.append(of_reading_steps(of_steps) if way.reads else of_steps)
-            return of_ways
+    def _attention(self, ways: Sequence[AlignedBy]) -> Callable:
+        batch = tf.TensorSpec((None, None), tf.int32)
 
         def trace() -> Callable:
+            attention = attention_by(ways, self._transformer)
             return tf.function(attention, input_signature=[batch, batch], autograph=False)
 
         return TracedAgain([self._transformer], trace)
@@ -82,73 +86,38 @@ class Aligner:
         self, pairs: Sequence[tuple[str, Translation]], marks: Sequence[Marks] = ()
     ) -> list[list[tuple[int, int]]]:
         """Return the alignment of each source line and a translation that was found for it, as `align` does."""
-        return self.align(*self._ids(pairs, marks))
+        if not self.aligns:
+            return [[] for _ in pairs]
+        [alignments] = self._words.align_lines(in_batches(self._attention_of_model), pairs, marks)
+        return alignments
 
     def align_lines_by(
         self, ways: Sequence[AlignedBy], pairs: Sequence[tuple[str, Translation]], marks: Sequence[Marks] = ()
     ) -> list[list[list[tuple[int, int]]]]:
         """Return the same by each of several ways, whose blocks the model has."""
-        return self._aligned(len(ways), self._attention(tuple(ways)), *self._ids(pairs, marks))
+        return self._words.align_lines(in_batches(self._attention(ways)), pairs, marks, len(ways))
 
-    def _ids(self, pairs: Sequence[tuple[str, Translation]], marks: Sequence[Marks]) -> tuple[list, list, list[Marks]]:
-        """Return the token ids of both sides of each pair, and its marks."""
-        encoded = self._tokenizer.encode_batch(line for line, _ in pairs)
-        of_lines = list(marks) or [NO_MARKS] * len(pairs)
-        sources = [of_line.around(ids, self._most) for ids, of_line in zip(encoded, of_lines, strict=True)]
-        outputs = [
-            translation.ids or of_line.before(self._tokenizer.encode_target(translation.text))  # of a part of an output
-            for (_, translation), of_line in zip(pairs, of_lines, strict=True)
-        ]
-        return sources, outputs, of_lines
-
-    def align(
-        self, sources: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]], marks: Sequence[Marks] = ()
-    ) -> list[list[tuple[int, int]]]:
+    def align(self, sources: Sequences, outputs: Sequences, marks: Sequence[Marks] = ()) -> list[list[tuple[int, int]]]:
         """Return pairs of word numbers, of the source and of the output, for each sentence; [] without attention.
 
         Both sides are token ids, EOS last, with the marks of their languages, which are of no word.
         """
         if not self.aligns:
             return [[] for _ in sources]
-        marks = marks or [NO_MARKS] * len(sources)
-        [alignments] = self._aligned(1, self._attention_of_model, sources, outputs, marks)
+        [alignments] = self._words.align(in_batches(self._attention_of_model), sources, outputs, marks)
         return alignments
 
-    def _aligned(
-        self,
-        ways: int,
-        attention: Callable,
-        sources: Sequence[Sequence[int]],
-        outputs: Sequence[Sequence[int]],
-        marks: Sequence[Marks],
-    ) -> list[list[list[tuple[int, int]]]]:
-        """Return the alignments of all sentences by each of so many ways, whose `attention` this is."""
-        alignments: list[list[list[tuple[int, int]]]] = [[[] for _ in sources] for _ in range(ways)]
-        lengths = {
-            number: max(len(source), len(output))
-            for number, (source, output, (first, last, opening)) in enumerate(zip(sources, outputs, marks, strict=True))
-            if len(source) > 1 + len(first) + len(last) and len(output) > 1 + len(opening)
-        }
+
+def in_batches(attention: Callable) -> Callable[[Sequences, Sequences], list[Any]]:
+    """Return what a WordAligner asks, of an attention that is computed of many pairs together."""
+
+    def attend(sources: Sequences, outputs: Sequences) -> list[Any]:
+        lengths = {number: max(map(len, pair)) for number, pair in enumerate(zip(sources, outputs, strict=True))}
+        found: list[Any] = [None] * len(sources)
         for batch in batches_by_length(lengths, max(1, TOKENS_AT_ONCE // max(lengths.values(), default=1))):
-            source_ids, output_ids = (padded([list(side[number]) for number in batch]) for side in (sources, outputs))
-            for of_way, weights in zip(alignments, attention(source_ids, output_ids), strict=True):
-                for of_row, number in zip(weights.numpy(), batch, strict=True):
-                    (first, last, opening), source, output = marks[number], sources[number], outputs[number]
-                    words = slice(len(first), len(source) - len(last)), slice(len(opening), len(output))
-                    of_words = of_row[words[1], words[0]]
-                    of_way[number] = self._of_sentence(of_words, source[words[0]], output[words[1]])
-        return alignments
+            ids = (padded([list(side[number]) for number in batch]) for side in (sources, outputs))
+            for number, of_pair in zip(batch, attention(*ids).numpy(), strict=True):
+                found[number] = of_pair  # (ways, T, S), padding included
+        return found
 
-    def _of_sentence(self, attention, source: Sequence[int], output: Sequence[int]) -> list[tuple[int, int]]:
-        of_source, of_output = self._membership(source), self._membership(output)  # (S, V), (T, W)
-        weights = of_output.T @ attention @ of_source
-        return [(int(best), word) for word, best in enumerate(weights.argmax(axis=1))]
-
-    def _membership(self, ids: Sequence[int]):
-        """Return which word each token belongs to: (L, words), 0 for EOS."""
-        tokens = np.array(ids)
-        is_start = self._starts_word[tokens]
-        is_start[0] = True
-        is_start &= tokens != EOS
-        words = np.cumsum(is_start) - 1
-        return (words[:, None] == np.arange(words[-1] + 1)) * (tokens != EOS)[:, None].astype(np.float32)
+    return attend
