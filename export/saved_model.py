@@ -105,7 +105,7 @@ class SavedModel:
                 write_atomically(unfinished / CONTEXT, json.dumps(job.context.as_json(), indent=1) + "\n")
             refuse_xla(unfinished)
             if self.litert:
-                write_model(transformer, translator, unfinished / LITERT, job.folder.name, None)
+                write_model(transformer, translator, unfinished / LITERT, job.folder.name, None, aligns=False)
             if lines:
                 log.info("written; comparing each runtime with the Translator on %d lines", len(lines))
                 run = RunFolder(job.run)

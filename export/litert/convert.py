@@ -12,10 +12,14 @@ import tensorflow as tf
 from keras import ops
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.layers.embedding import OutputWeights, TokenEmbedding
 from keras_transformer.layers.gather import rows_at
+from keras_transformer.model_config import BaseModelConfig
+from keras_transformer.runs.aligned_by import AlignedBy
 from keras_transformer.runs.kinds import joint_decoder
 from keras_transformer.runs.lite_folder import (
+    ALIGN,
     ENDING_TOKENS,
     PHRASE_TOKENS,
     PHRASES,
@@ -31,6 +35,7 @@ from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.scores import NEVER, UNFINISHED
 from keras_transformer.search.search import search_with_phrases
 from keras_transformer.search.short_vocabulary import ShortlistTable
+from keras_transformer.translation.aligner import attention_by
 
 from .merge import merged
 from .stand_ins import StandIns, rounded_matrix
@@ -86,16 +91,20 @@ def lite_model(
     rooms: Iterable[Room],
     quantization: str | None,
     shortlist: ShortlistTable | None = None,
+    alignment: AlignedBy | None = None,
 ) -> bytes:
-    """Return the file: one signature per room, which share the weights.
+    """Return the file: one signature per room, and ALIGN if there is an `alignment`, which share the weights.
 
-    A signature takes source_ids int32 (rows, tokens), pieces and EOS, then PAD, and n_best int32 (rows,), how many of
-    the best hypotheses of each sentence must be right. It gives ids int32 (rows, K, L), scores
+    That of a room takes source_ids int32 (rows, tokens), pieces and EOS, then PAD, and n_best int32 (rows,), how many
+    of the best hypotheses of each sentence must be right. It gives ids int32 (rows, K, L), scores
     float32 (rows, K), -inf for what no hypothesis filled, is_cut bool (rows, K), and is_done bool (rows,): False if the
     search has not ended within the outputs of the room, and so has found nothing yet. One that is constrained has rules
     of the search as inputs too, `constraints_of`, and gives lost float32 (rows, K): see WithPhrases. It is a signature
     of its own, since its search takes longer. If outputs begin with the piece of a language, openings int32 (rows,) is
-    an input of every signature.
+    an input of every signature of a room.
+
+    ALIGN takes source_ids int32 (1, S) and target_ids int32 (1, T), an output and EOS, of any length, and gives
+    attention float32 (1, T, S), that of `alignment`, whose block the model has.
 
     `quantization`: "int8" keeps the weights of products as 8-bit integers, and rounds what they are multiplied with
     when it comes. None keeps them as float32.
@@ -104,33 +113,35 @@ def lite_model(
     tables = [shortlist and shortlist._replace(most=most) for most in CHOSEN[quantization]]
     outputs = functools.partial(search_outputs, decoder, how)
     searches = ((room, functools.partial(outputs, tables[room.rows > 1])) for room in rooms)
+
+    def files(in_graph: Callable) -> Iterator[bytes]:
+        for room, each in searches:
+            search = search_function(in_graph(each), room, how.has_openings)
+            yield converted(room.signature, search, quantization)
+        if alignment is not None:
+            attention = attention_function(in_graph(attention_by([alignment], model)))
+            yield converted(ALIGN, attention, quantization)
+
     if quantization is None:
-        return merged(converted(room, search_function(each, room, how.has_openings), None) for room, each in searches)
+        return merged(files(lambda outputs: outputs))
     stand_ins = StandIns(model, decoder)
     with read_as_integers(model, stand_ins.table):
-        files = (
-            converted(room, search_function(stand_ins.in_graph(each), room, how.has_openings), quantization)
-            for room, each in searches
-        )
-        return merged(files, stand_ins.replace)
+        return merged(files(stand_ins.in_graph), stand_ins.replace)
 
 
-def converted(room: Room, search: Any, quantization: str | None) -> bytes:
-    """Return the file whose one signature is that of the room."""
+def converted(signature: str, function: Any, quantization: str | None) -> bytes:
+    """Return the file whose one signature a function is."""
     no_gradients = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # those of swish cannot be saved
     with tempfile.TemporaryDirectory() as folder:
-        tf.saved_model.save(tf.Module(), folder, {room.signature: search}, no_gradients)
-        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[room.signature])
+        tf.saved_model.save(tf.Module(), folder, {signature: function}, no_gradients)
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[signature])
         if quantization is not None:
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
         return converter.convert()
 
 
 def search_function(outputs: Callable, room: Room, has_openings: bool = False) -> Any:
-    """Return the search of a room as a function whose weights are constants.
-
-    Of a function with variables, the converter keeps the weights apart from the file if there are several signatures.
-    """
+    """Return the search of a room as a function whose weights are constants."""
     specs = {
         "source_ids": tf.TensorSpec([room.rows, room.tokens], tf.int32),
         "n_best": tf.TensorSpec([room.rows], tf.int32),
@@ -144,7 +155,31 @@ def search_function(outputs: Callable, room: Room, has_openings: bool = False) -
     def searched(*values):
         return outputs(positions, **dict(zip(specs, values, strict=True)))
 
-    of_graph = tf.function(searched, list(specs.values()), autograph=False).get_concrete_function()
+    return constant_function(searched, specs)
+
+
+def takes_any_length(config: BaseModelConfig) -> bool:
+    """Return whether the attention of a model can be converted for ids of any length.
+
+    That of a RecurrentModel cannot: its decoder's loop keeps an attention of the length of the source.
+    """
+    return isinstance(config, TransformerConfig)
+
+
+def attention_function(attention: Callable) -> Any:
+    """Return an attention of ids, (1, S) and (1, T) -> (1, 1, T, S), as a function whose weights are constants."""
+    ids = tf.TensorSpec([1, None], tf.int32)
+    return constant_function(
+        lambda *of_sides: {"attention": attention(*of_sides)[:, 0]}, {"source_ids": ids, "target_ids": ids}
+    )
+
+
+def constant_function(outputs: Callable, specs: dict[str, tf.TensorSpec]) -> Any:
+    """Return a function of inputs by name, in the order of `specs`, to a dict, whose weights are constants.
+
+    Of a function with variables, the converter keeps the weights apart from the file if there are several signatures.
+    """
+    of_graph = tf.function(outputs, list(specs.values()), autograph=False).get_concrete_function()
     constant = convert_variables_to_constants_v2(of_graph, lower_control_flow=False)
     names = sorted(of_graph.structured_outputs)  # in which TensorFlow returns the values of a dict
 

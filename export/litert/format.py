@@ -63,6 +63,7 @@ class LiteRT:
             calibration=calibration_of(RunFolder(job.run)),
             languages=job.languages,
             context=job.context,
+            alignment=job.alignment,
         )
         with signals_raise(), unfinished_version(folder.parent) as unfinished:
             write_model(transformer, translator, unfinished, folder.name, self.quantization, self.constraints)

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 
+from keras_transformer.runs.aligned_by import AlignedBy
 from keras_transformer.runs.lite_folder import (
+    ALIGN,
     ENDING_TOKENS,
     PHRASE_TOKENS,
     PHRASES,
@@ -59,7 +61,7 @@ print(tokenizer.decode(best[best > 3].tolist()), outputs["scores"][0, 0])
   log-probability.
 - `is_done` bool (rows): false if the translation would be longer than a signature finds. Then nothing was found: ask a
   signature for any output.
-
+{alignment}
 All signatures share the weights. A search ends when its hypotheses do, so a signature for long sentences takes little
 longer than one for short ones. One with a bound on the output is the fastest.
 
@@ -75,9 +77,25 @@ SentencePiece has libraries for both; the tokenizer's file is the same.
 """
 
 
-def readme(name: str, options: SearchOptions, rooms: Iterable[Room], quantization: str | None) -> str:
+OF_ALIGNMENT = """
+`{align}` tells which words translate each other: `source_ids` int32 (1, S) and `target_ids` int32 (1, T), a translation
+and its end (3), of any length, give `attention` float32 (1, T, S), of each piece of the translation to those of the
+source. It is that of decoder block {block} in the step that {step} the piece, in the mean of the heads. This project
+sums it over the pieces of a word.
+"""
+
+
+def readme(
+    name: str,
+    options: SearchOptions,
+    rooms: Iterable[Room],
+    quantization: str | None,
+    alignment: AlignedBy | None = None,
+) -> str:
     """Return the README.md of the model folder `name`."""
     rooms = list(rooms)
+    step = "reads" if alignment and alignment.reads else "writes"
+    of_alignment = alignment and OF_ALIGNMENT.format(align=ALIGN, block=alignment.block, step=step)
     return README.format(
         name=name,
         weights="weights of 8-bit integers" if quantization else "float32",
@@ -90,6 +108,7 @@ def readme(name: str, options: SearchOptions, rooms: Iterable[Room], quantizatio
         phrases=PHRASES,
         ways=WAYS,
         phrase_tokens=PHRASE_TOKENS,
+        alignment=of_alignment or "",
         rooms="\n".join(
             f"| `{room.signature}` | {room.rows} | {room.tokens} | {room.outputs or 'any'} |" for room in rooms
         ),

@@ -10,6 +10,7 @@ import keras
 from keras_transformer.ground.files import write_atomically
 from keras_transformer.ground.machine import package_versions
 from keras_transformer.lite.translator import LiteTranslator
+from keras_transformer.runs.kinds import config_of
 from keras_transformer.runs.lite_folder import Description, LiteFolder
 from keras_transformer.runs.versions import CERTIFICATE
 from keras_transformer.search.options import RUN_OPTIONS
@@ -20,7 +21,7 @@ from keras_transformer.translation.translator import Translator
 
 from ..certificate.agreement import Agreement, agreement, plural
 from ..versions import ExportError
-from .convert import LiteHow, lite_model, rooms_up_to
+from .convert import LiteHow, lite_model, rooms_up_to, takes_any_length
 from .readme import readme
 
 PACKAGES = ("tensorflow", "keras", "ai-edge-litert", "sentencepiece")
@@ -33,10 +34,12 @@ def write_model(
     name: str,
     quantization: str | None,
     constraints: bool = False,
+    aligns: bool = True,
 ) -> None:
     """Write the model `name`, its tokenizer and README.md into `folder`; it searches as `translator` does.
 
     constraints: whether a translation may have a given beginning and phrases, for which the file has more signatures.
+    aligns: whether it aligns words, as `translator` does; a file of a RecurrentModel does not.
     """
     folder.mkdir(parents=True, exist_ok=True)
     files, options = LiteFolder(folder), translator.options
@@ -45,14 +48,16 @@ def write_model(
     placeholders = placeholders_in(translator.tokenizer.pieces())
     edges = PhraseReader(translator.tokenizer).word_edges if constraints else None
     how = LiteHow(options, placeholders, edges, bool(translator.languages.target_first))
-    model = lite_model(transformer, how, rooms, quantization, table)
+    aligns = aligns and translator.aligns and takes_any_length(config_of(transformer))
+    alignment = translator.alignment.in_model(translator.attentions) if aligns else None
+    model = lite_model(transformer, how, rooms, quantization, table, alignment)
     write_atomically(files.model, model)
     write_atomically(files.tokenizer, translator.tokenizer.model_bytes)
-    write_atomically(folder / "README.md", readme(name, options, rooms, quantization))
+    write_atomically(folder / "README.md", readme(name, options, rooms, quantization, alignment))
     search = {option: getattr(options, option) for option in RUN_OPTIONS}
     checksum, of_tokenizer = (hashlib.sha256(file).hexdigest() for file in (model, translator.tokenizer.model_bytes))
     of_model = translator.languages, translator.context
-    Description(search, rooms, quantization, checksum, *of_model, of_tokenizer).save(files.description)
+    Description(search, rooms, quantization, checksum, *of_model, of_tokenizer, alignment).save(files.description)
     if translator.calibration:
         translator.calibration.save(files.calibration)
 

@@ -21,12 +21,20 @@ from keras_transformer.lite.fixed_rules import fixed_rules
 from keras_transformer.lite.notice import without_notice
 from keras_transformer.lite.one_signature import one_signature
 from keras_transformer.pieces.hypotheses import translations_in
-from keras_transformer.pieces.language_marks import MarkReader
+from keras_transformer.pieces.language_marks import MarkReader, Marks
 from keras_transformer.pieces.pair_tokenizer import open_tokenizer
 from keras_transformer.pieces.sources import are_longer, encoded_lines
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.confidence import Calibration, confidence_by
-from keras_transformer.runs.lite_folder import DESCRIPTION, PREFIX_TOKENS, Description, LiteFolder, Room, why_damaged
+from keras_transformer.runs.lite_folder import (
+    ALIGN,
+    DESCRIPTION,
+    PREFIX_TOKENS,
+    Description,
+    LiteFolder,
+    Room,
+    why_damaged,
+)
 from keras_transformer.search.options import LONGEST_OUTPUT, SearchOptions
 from keras_transformer.text.constraints import (
     NO_CONSTRAINTS,
@@ -37,8 +45,10 @@ from keras_transformer.text.constraints import (
     with_openings,
 )
 from keras_transformer.text.placeholders import placeholders_in
+from keras_transformer.text.placing import Alignment
 from keras_transformer.text.required import Phrases, loss_allowed
 from keras_transformer.text.road import CONSTRAINTS, SPANS, Ask, Candidates, Engine, refuse_beyond
+from keras_transformer.text.word_alignment import Sequences, WordAligner
 
 KEPT = 10  # idle interpreters per thread: as many as there are rooms, of one sentence and of several
 
@@ -49,8 +59,8 @@ class LiteTranslator(Engine):
         translator = LiteTranslator("exports/multi30k_litert")
         translator.translate(["A dog runs across the field."])[0].text
 
-    It translates as the Translator of the run does, with the options that the export was made with. Several sentences
-    are translated at once, each by one thread.
+    It translates as the Translator of the run does, with the options that the export was made with, and aligns words
+    as it does if its file has the signature for it. Several sentences are translated at once, each by one thread.
 
     Args:
         folder: the folder of the model.
@@ -62,7 +72,6 @@ class LiteTranslator(Engine):
 
     name = "This LiteRT model"
     abilities = SPANS | {"n_best"}
-    aligns = False
 
     def __init__(self, folder: str | os.PathLike, n_best: int = 1, threads: int | None = None):
         files = LiteFolder(folder)
@@ -78,6 +87,8 @@ class LiteTranslator(Engine):
             self.abilities = frozenset({"n_best"})
         calibration = Calibration.load(files.calibration) if files.calibration.exists() else None
         self.languages, self.context = self.description.languages, self.description.context
+        self.aligns = self.description.alignment is not None
+        self._aligner = WordAligner(self.tokenizer, self.description.max_source_tokens)
         self._confidence = confidence_by(calibration, self.options)
         cores = processor_cores() if threads is None else threads
         self._searches = SearchPool(files.model, cores, self.description.sha256)
@@ -98,7 +109,7 @@ class LiteTranslator(Engine):
         return translator
 
     def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
-        marks = [self._mark_reader.marks(ask.source_language, ask.target_language) for ask in asks]
+        marks = self._marks(asks)
         constraints = with_openings(self._constraints.read(asks, first_line), marks)
         longest = self.description.max_source_tokens
         encoded = list(
@@ -111,6 +122,26 @@ class LiteTranslator(Engine):
                 "other weights."
             )
         return list(map(Candidates, results))
+
+    def _marks(self, asks: Sequence[Ask]) -> list[Marks]:
+        return [self._mark_reader.marks(ask.source_language, ask.target_language) for ask in asks]
+
+    def align(self, pairs: Sequence[tuple[str, Translation]], asks: Sequence[Ask]) -> Sequence[Alignment]:
+        if not self.aligns:
+            return super().align(pairs, asks)
+        [alignments] = self._aligner.align_lines(self._attend, pairs, self._marks(asks))
+        return alignments
+
+    def _attend(self, sources: Sequences, outputs: Sequences) -> list[np.ndarray]:
+        """Return the attention of each pair, one after the other in as many threads as there are: float32 (1, T, S)."""
+        found: list[Any] = [None] * len(sources)
+
+        def attend(number: int) -> None:
+            pair = (np.array([side[number]], np.int32) for side in (sources, outputs))
+            found[number] = self._searches.attention(*pair)
+
+        self._searches.map(attend, range(len(sources)))
+        return found
 
     def _search_ids(self, sources: list[list[int]], asked: list[Constraints]) -> list[list[Translation]]:
         results = [[] if ids else [Translation("", 0.0, confidence=self._confidence(0.0, 0))] for ids in sources]
@@ -206,14 +237,21 @@ class SearchPool:
 
         LiteRT's notice comes then, and only for the first one of a process.
         """
-        with without_notice(), self._taken(room):
+        with without_notice(), self._taken(room.signature):
             pass
 
     def run(self, room: Room, source_ids: np.ndarray, n_best: int, **rules: np.ndarray) -> dict[str, np.ndarray]:
         """Search for the sentences of a room, int32 (rows, tokens): see `lite_model`."""
-        with self._taken(room) as runner:
+        return self._call(room.signature, source_ids=source_ids, n_best=np.full(room.rows, n_best, np.int32), **rules)
+
+    def attention(self, source_ids: np.ndarray, target_ids: np.ndarray) -> np.ndarray:
+        """Return the attention that aligns an output: int32 (1, S) and (1, T) -> float32 (1, T, S)."""
+        return self._call(ALIGN, source_ids=source_ids, target_ids=target_ids)["attention"]
+
+    def _call(self, signature: str, **inputs: np.ndarray) -> dict[str, np.ndarray]:
+        with self._taken(signature) as runner:
             try:
-                return runner(source_ids=source_ids, n_best=np.full(room.rows, n_best, np.int32), **rules)
+                return runner(**inputs)
             except (ValueError, RuntimeError) as error:
                 raise ConfigError(
                     f"{self._model} cannot be run as {DESCRIPTION} and the tokenizer beside it say: "
@@ -232,10 +270,10 @@ class SearchPool:
                 pass
 
     @contextlib.contextmanager
-    def _taken(self, room: Room) -> Iterator[Any]:
-        """Within, nobody else has the interpreter of the room that this is."""
+    def _taken(self, signature: str) -> Iterator[Any]:
+        """Within, nobody else has the interpreter that runs a signature."""
         with self._free:
-            search = self._search(room.signature)
+            search = self._search(signature)
             try:
                 yield search.runner
             finally:

@@ -11,9 +11,11 @@ from keras_transformer.ground.files import write_atomically
 from keras_transformer.ground.notations import json_of
 from keras_transformer.pieces.context import NO_CONTEXT, Context
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
+from keras_transformer.runs.aligned_by import AlignedBy
 from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
 
 DESCRIPTION = "litert.json"
+ALIGN = "align"  # the signature that gives an attention, if the file has one
 PREFIX_TOKENS, ENDING_TOKENS = 32, 8  # of the inputs for the beginning of a translation
 PHRASES, WAYS, PHRASE_TOKENS = 8, 3, 8  # of the input for phrases that a translation must have
 SEQUENCE_TOKENS = 8  # of the input for sequences that it must not have
@@ -55,7 +57,7 @@ class Description(NamedTuple):
     search: values of RUN_OPTIONS. rooms: what its signatures translate. quantization: how its weights are kept,
     "float16" or "int8"; None is float32. sha256, tokenizer_sha256: of the file and of its tokenizer, in hexadecimal;
     None: it was not kept yet. languages: which the model reads and writes, and how it is told them. context: what it
-    reads of a document.
+    reads of a document. alignment: which attention the signature ALIGN gives; None: the file has none.
     """
 
     search: dict[str, Any]
@@ -65,6 +67,7 @@ class Description(NamedTuple):
     languages: Languages = NO_LANGUAGES
     context: Context = NO_CONTEXT
     tokenizer_sha256: str | None = None
+    alignment: AlignedBy | None = None
 
     @property
     def max_source_tokens(self) -> int:
@@ -74,6 +77,7 @@ class Description(NamedTuple):
     def save(self, path: str | os.PathLike) -> None:
         """Write litert.json."""
         of_model = {"languages": self.languages.as_json(), "context": self.context.as_json()}
+        of_model["alignment"] = self.alignment and self.alignment._asdict()
         write_atomically(path, json.dumps(self._asdict() | of_model, indent=2) + "\n")
 
     @classmethod
@@ -100,7 +104,10 @@ class Description(NamedTuple):
             sums = values.get("sha256"), values.get("tokenizer_sha256")
             if not all(isinstance(each, str | None) for each in sums):
                 raise ConfigError(f"a SHA-256 is {sums}; each must be a text, or null")
-            return cls(search, rooms, values["quantization"], sums[0], languages, context, sums[1])
+            alignment = None if values.get("alignment") is None else AlignedBy(**values["alignment"])
+            if alignment:
+                alignment.check()
+            return cls(search, rooms, values["quantization"], sums[0], languages, context, sums[1], alignment)
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
         except (TypeError, ValueError, ConfigError) as error:

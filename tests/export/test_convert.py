@@ -115,7 +115,7 @@ def test_rounded_rows_are_the_integers_of_the_converter(dtype):
         [tf.TensorSpec([1, 32], tf.float32, "states")],
         autograph=False,
     )
-    file = schema.ModelT.InitFromPackedBuf(converted(Room(1, 4), logits, "int8"), 0)
+    file = schema.ModelT.InitFromPackedBuf(converted("logits", logits, "int8"), 0)
     [of_converter] = [each.data for each in file.buffers if each.data is not None and len(each.data) == matrix.size]
     integers, _ = rounded_matrix(matrix)
     np.testing.assert_array_equal(integers, of_converter.view(np.int8).reshape(matrix.shape))

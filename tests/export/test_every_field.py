@@ -16,18 +16,20 @@ from export.graph.served_graph import ServedGraph
 from export.graph.version_folder import write_saved_model
 from export.huggingface.settings import Languages, config_json, generation_json, write_json, write_tokenizer
 from export.huggingface.weights import arrays_of, refuse_other_models, write_safetensors
-from export.litert.convert import LiteHow, lite_model
+from export.litert.convert import LiteHow, lite_model, takes_any_length
 from export.versions import ExportError
 from keras_transformer.config import ACTIVATIONS, GATED_ACTIVATIONS, TransformerConfig
 from keras_transformer.ground.tokens import BOS, EOS
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.models.imported.folder import import_folder
 from keras_transformer.pieces.tokenizer import Tokenizer
-from keras_transformer.runs.lite_folder import Room
+from keras_transformer.runs.aligned_by import AlignedBy
+from keras_transformer.runs.lite_folder import ALIGN, Room
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.search import search
 from keras_transformer.search.step import IncrementalDecoder
+from keras_transformer.translation.aligner import attention_by
 from keras_transformer.translation.translator import Translator
 from tests.support.ctranslate2_models import exported
 from tests.support.fields import VALUES, every_graph, every_value
@@ -122,11 +124,15 @@ def test_a_saved_model_translates_as_the_run_does(config, tmp_path):
 @every_graph
 def test_litert_finds_the_hypothesis_that_the_search_finds(config):
     room = Room(1, len(SOURCE))
-    file = lite_model(model_of(config), LiteHow(OPTIONS), [room], None)
-    source_ids = np.array([SOURCE], "int32")
-    found = Interpreter(model_content=file).get_signature_runner(room.signature)(
-        source_ids=source_ids, n_best=np.array([1], "int32")
-    )
+    alignment = AlignedBy(config.decoder_layers, True) if takes_any_length(config) else None
+    file = lite_model(model_of(config), LiteHow(OPTIONS), [room], None, alignment=alignment)
+    source_ids, target_ids = np.array([SOURCE], "int32"), np.array([TARGET], "int32")
+    opened = Interpreter(model_content=file)
+    found = opened.get_signature_runner(room.signature)(source_ids=source_ids, n_best=np.array([1], "int32"))
+    if alignment:
+        attention = attention_by([alignment], model_of(config))(source_ids, target_ids)[:, 0]
+        asked = {"source_ids": source_ids, "target_ids": target_ids}
+        assert_close(opened.get_signature_runner(ALIGN)(**asked)["attention"], attention, atol=1e-4)
     expected = search(IncrementalDecoder(model_of(config)), source_ids, SearchPlan(OPTIONS))
     length = expected.ids.shape[-1]
     np.testing.assert_array_equal(found["ids"][:, 0, :length], as_numpy(expected.ids)[:, 0])

@@ -241,7 +241,7 @@ def test_an_interpreter_is_made_when_it_is_needed_and_then_used_again(made):
     pool, room = lite.SearchPool("model", 2), ROOMS[0]
     pool.prepare(room)
     for _ in range(2):
-        with pool._taken(room) as first, pool._taken(room) as second:
+        with pool._taken(room.signature) as first, pool._taken(room.signature) as second:
             assert first is not second
     assert made == [room.signature] * 2
 

@@ -40,7 +40,7 @@ def powers(count):
 def test_each_signature_computes_what_it_did_and_equal_weights_stand_once():
     interpreter = pytest.importorskip("ai_edge_litert.interpreter")
     rooms = {Room(1, count): count for count in (1, 2, 3)}
-    files = [converted(room, powers(count), None) for room, count in rooms.items()]
+    files = [converted(room.signature, powers(count), None) for room, count in rooms.items()]
     file = merged(files)
     assert len(file) < sum(map(len, files)) - 2 * WEIGHTS.nbytes
     opened = interpreter.Interpreter(model_content=file)

@@ -17,7 +17,7 @@ from keras_transformer.runs.saved_run import load_run
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.placeholders import symbols_of
-from keras_transformer.text.road import refuse_beyond
+from keras_transformer.text.road import NOTHING, refuse_beyond
 from keras_transformer.text.spans import Protection
 from keras_transformer.translation.exported import ExportedTranslator
 from tests.support.exports import write_version
@@ -68,12 +68,11 @@ def test_a_line_has_the_same_translation_by_every_engine(engines, name, asked):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES[1:])
-def test_every_engine_knows_what_must_and_must_not_come_and_those_that_align_words_place_terms_alike(engines, name):
+def test_every_engine_knows_what_must_and_must_not_come_and_places_tags_and_terms_alike(engines, name):
     forbidden = Glossary([Term(engines["Translator"].translate(["the cat"])[0].text.split()[0], "-")])
-    terms = [Term("dog", "Köter")] if engines[name].aligns else []
-    protection = Protection(("tags",) if terms else (), Glossary(terms), forbidden)
+    protection = Protection(("tags",), Glossary([Term("dog", "Köter")]), forbidden)
     asked = {"protect": protection, "required": [["kochen"], ["forty"], []]}
-    lines = ["<b>the dog</b> runs" if terms else "the dog runs", "a dog", "the cat"]
+    lines = ["<b>the dog</b> runs", "a dog", "the cat"]
     expected = engines["Translator"].translate(lines, **asked)
     assert told(expected) == told(engines[name].translate(lines, **asked))
 
@@ -116,19 +115,32 @@ def test_the_table_of_the_manual_is_what_engines_say_of_themselves_and_the_rest_
 
 
 @pytest.mark.slow
-def test_a_file_of_litert_without_a_constrained_signature_refuses_a_prefix_by_name(engines, tmp_path):
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_litert_file_aligns_each_word_as_the_translator_does(engines, threads):
+    translator, lite = engines["Translator"], LiteTranslator(engines["LiteTranslator"].folder, threads=threads)
+    lines = [*SENTENCES, "", "the dog runs " * 12]  # the last one is longer than both read
+    found = translator.translate(lines)
+    of_texts = [translation._replace(ids=()) for translation in found]  # as a part of an output has none
+    pairs = list(zip(2 * lines, found + of_texts, strict=True))
+    asks = [NOTHING] * len(pairs)
+    expected = translator.align(pairs, asks)
+    assert lite.align(pairs, asks) == expected and len({source for each in expected for source, _ in each}) > 3
+
+
+@pytest.mark.slow
+def test_an_older_file_of_litert_refuses_a_prefix_by_name_and_has_no_alignment(engines, tmp_path):
     older = LiteFolder(tmp_path / "older")
     older.path.mkdir()
     for file in LiteFolder(engines["LiteTranslator"].folder).path.iterdir():
         (older.path / file.name).write_bytes(file.read_bytes())
     description = Description.load(older.description)
-    description._replace(rooms=tuple(room for room in description.rooms if not room.is_constrained)).save(
-        older.description
-    )
+    rooms = tuple(room for room in description.rooms if not room.is_constrained)
+    description._replace(rooms=rooms, alignment=None).save(older.description)
     translator = LiteTranslator(older.path)
     assert told(translator.translate(LINES)) == told(engines["LiteTranslator"].translate(LINES))
     with pytest.raises(ConfigError, match="This LiteRT model does not take target_prefix; it takes glossary, keep, n_"):
         translator.translate(["the cat"], prefixes=["a"])
+    assert not translator.aligns and translator.align([("a", translator.translate(["a"])[0])], [NOTHING]) == [()]
 
 
 @pytest.mark.slow

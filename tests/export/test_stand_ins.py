@@ -8,20 +8,24 @@ from tensorflow.lite.python import schema_py_generated as schema
 
 from export.litert.convert import (
     LiteHow,
+    attention_function,
     converted,
     lite_model,
     read_as_integers,
     search_function,
     search_outputs,
+    takes_any_length,
 )
 from export.litert.merge import NOTHING, AlignedBuffer, merged
 from export.litert.stand_ins import FIRST, LARGEST, LEAST, StandIns, rounded_matrix, scale_of
 from export.versions import ExportError
 from keras_transformer.config import TransformerConfig
 from keras_transformer.recurrent.config import RecurrentConfig
+from keras_transformer.runs.aligned_by import AlignedBy
 from keras_transformer.runs.kinds import build_model, joint_decoder
-from keras_transformer.runs.lite_folder import Room
+from keras_transformer.runs.lite_folder import ALIGN, Room
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.aligner import attention_by
 from tests.support.models import randomise
 
 PLAIN = TransformerConfig(vocab_size=130, encoder_layers=1, decoder_layers=2, d_model=64, d_ff=96, num_heads=2)
@@ -57,19 +61,25 @@ def test_the_constants_and_every_output_are_those_of_a_conversion_with_the_weigh
     model = randomise(build_model(CONFIGS[name]), seed=3, scale=0.2)
     with read_as_integers(model, lambda integers: lambda: integers):
         outputs = functools.partial(search_outputs, joint_decoder([model]), HOW, None)
-        with_weights = merged([converted(ROOM, search_function(outputs, ROOM), "int8")])
-    without = lite_model(model, HOW, [ROOM], "int8")
+        files = [converted(ROOM.signature, search_function(outputs, ROOM), "int8")]
+        alignment = AlignedBy(1) if takes_any_length(CONFIGS[name]) else None
+        if alignment:
+            files.append(converted(ALIGN, attention_function(attention_by([alignment], model)), "int8"))
+        with_weights = merged(files)
+    without = lite_model(model, HOW, [ROOM], "int8", alignment=alignment)
     assert constants(without) == constants(with_weights)
-    runners = [
-        interpreter.Interpreter(model_content=file, num_threads=1).get_signature_runner(ROOM.signature)
-        for file in (with_weights, without)
-    ]
+    opened = [interpreter.Interpreter(model_content=file, num_threads=1) for file in (with_weights, without)]
     for seed in range(5):
         ids = np.random.default_rng(seed).integers(4, 130, (1, 6), np.int32)
         ids[0, -1] = 3
-        expected, found = (runner(source_ids=ids, n_best=np.ones(1, np.int32)) for runner in runners)
-        for output in expected:
-            np.testing.assert_array_equal(found[output], expected[output])
+        asked = {ROOM.signature: {"n_best": np.ones(1, np.int32)}}
+        if alignment:
+            asked[ALIGN] = {"target_ids": ids[:, seed:]}
+        for signature, inputs in asked.items():
+            runners = [each.get_signature_runner(signature) for each in opened]
+            expected, found = (runner(source_ids=ids, **inputs) for runner in runners)
+            for output in expected:
+                np.testing.assert_array_equal(found[output], expected[output])
 
 
 def test_a_graph_has_a_number_in_place_of_each_matrix_and_is_small():

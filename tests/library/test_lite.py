@@ -13,6 +13,7 @@ import pytest
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.lite import translator as lite
 from keras_transformer.lite.notice import NOTICE, without_notice
+from keras_transformer.runs.aligned_by import AlignedBy
 from keras_transformer.runs.lite_folder import Description, Room
 from tests.support.processes import python
 
@@ -114,6 +115,8 @@ def test_a_file_that_does_not_take_what_its_folder_says_is_one_sentence(pool, mo
         ConfigError, match=r"^model cannot be run as litert.json .*expected 3 vs provided 2\. Export the"
     ):
         pool(1).run(Room(1, 16), np.zeros((1, 16), np.int32), 1)
+    with pytest.raises(ConfigError, match="cannot be run as litert.json"):
+        pool(1).attention(np.zeros((1, 16), np.int32), np.zeros((1, 16), np.int32))
 
 
 ROOMS = (Room(1, 64), Room(1, 32, 12), Room(8, 32, 12))
@@ -123,8 +126,9 @@ DESCRIPTION = Description({"beam_size": 2}, ROOMS, "int8")
 def test_what_is_written_is_read(tmp_path):
     DESCRIPTION.save(tmp_path / "litert.json")
     assert Description.load(tmp_path / "litert.json") == DESCRIPTION
-    DESCRIPTION._replace(sha256="0f").save(tmp_path / "litert.json")
-    assert Description.load(tmp_path / "litert.json").sha256 == "0f"
+    changed = DESCRIPTION._replace(sha256="0f", alignment=AlignedBy(2, True))
+    changed.save(tmp_path / "litert.json")
+    assert Description.load(tmp_path / "litert.json") == changed
 
 
 def test_the_longest_source_is_that_of_a_room_for_any_translation():
@@ -144,6 +148,8 @@ def test_the_longest_source_is_that_of_a_room_for_any_translation():
         ({"sha256": 3}, "a SHA-256 is (3, None); each must be a text, or null"),
         ({"tokenizer_sha256": ["0f"]}, "a SHA-256 is (None, ['0f']); each must be"),
         ({"rooms": [[1, 16, None, 3]]}, ""),
+        ({"alignment": {"block": "1", "reads": True}}, "it must have a whole number as block"),
+        ({"alignment": [1, True]}, ""),
         ({"rooms": None}, ""),
         ({"search": {"beam": 3}}, "search has beam; it may have beam_size"),
         ({"search": {"beam_size": 0}}, "beam_size is 0"),
