@@ -15,6 +15,7 @@ from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.models.imported.folder import import_folder, write_run
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run
+from keras_transformer.text.road import Ask
 from keras_transformer.translation.exported import ExportedTranslator
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke
@@ -77,6 +78,9 @@ def test_a_model_of_one_target_is_told_the_source_by_a_last_token(eager, tmp_pat
     for source in ("en", "de"):
         expected = translator.translate(LINES, source_language=source, target_language="ro")
         assert told(lite.translate(LINES, source_language=source, target_language="ro")) == told(expected)
+        asked = [translator.told(Ask(source_language=source, target_language="ro"))] * len(LINES)
+        pairs = list(zip(LINES, expected, strict=True))
+        assert lite.align(pairs, asked) == translator.align(pairs, asked)
         found = asker(served)("translate", LINES, source_language=[source], target_language=["ro"])
         assert [text.decode() for text in found["translations"][:, 0]] == [each.text for each in expected]
     assert told(lite.translate(LINES[:5])) == told(translator.translate(LINES[:5], source_language="en"))
