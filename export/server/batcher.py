@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from .signature import Arrays, Signature, size_of
 from .version import Version
 
 SHORTEST_CLASS = 128  # bytes: texts up to here are of the same length
+COMPANY = 0.002  # seconds: the `batch_timeout_micros` of serving/batching_parameters.txt
 
 
 class Work(NamedTuple):
@@ -24,8 +26,9 @@ class Work(NamedTuple):
     length_class: int | None
 
 
-class Task(NamedTuple):
-    """Rows that wait for a worker.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Task:
+    """Rows that wait for a worker; equal to itself alone.
 
     result: a future with Arrays, or with a RequestError. request: the request of which the rows are a part.
     """
@@ -40,11 +43,12 @@ class Task(NamedTuple):
 class Batcher:
     """Computes requests in a pool of threads, and joins those that wait; used from one event loop.
 
-    A worker that becomes free takes the task that has waited longest, and with it all waiting tasks that fit: the same
-    version, signature and outputs, texts of similar length, at most `batch_rows` rows. So a request that finds a free
-    worker never waits for other requests, and batches grow with the load. A long text does not delay short ones, since
-    it is of another length class. A long request cannot starve others: after each part, its remaining parts go to the
-    end of the queue.
+    A free worker takes the task that has waited longest, and with it all waiting tasks that fit: the same version,
+    signature and outputs, texts of similar length, at most `batch_rows` rows. While another worker computes, it first
+    waits `company` seconds for more tasks, unless as many rows wait as a batch may have. A server that computes nothing
+    waits for nobody; it joins what the event loop has already read. So batches grow with the load: a row costs much
+    less in a batch of many than alone. A long text does not delay short ones, since it is of another length class. A
+    long request cannot starve others: after each part, its remaining parts go to the end of the queue.
 
     Args:
         workers: batches computed at the same time.
@@ -52,6 +56,7 @@ class Batcher:
         queue_rows: rows that may wait, at most. The first request that waits may have any number.
         answer_bytes: bytes of the outputs of a request, at most.
         computed: called with the version, the rows and the seconds of each batch.
+        company: seconds that a free worker waits for more tasks while another one computes.
     """
 
     def __init__(
@@ -61,17 +66,16 @@ class Batcher:
         queue_rows: int,
         answer_bytes: int,
         computed: Callable[[Version, int, float], None] = lambda version, rows, seconds: None,
+        company: float = COMPANY,
     ):
-        self._computed = computed
+        self._computed, self._company = computed, company
         self.batch_rows, self.queue_rows, self.answer_bytes = batch_rows, queue_rows, answer_bytes
-        self._workers, self._free, self._waiting = workers, workers, []
+        self._workers, self._free = workers, workers
+        self._waiting: dict[Task, None] = {}  # in their order
+        self.waiting_rows = 0  # rows that wait for a worker
+        self._moment: asyncio.Handle | None = None  # after which what waits begins
         self._pool = concurrent.futures.ThreadPoolExecutor(workers, "batch")
         self._running: dict[asyncio.Task, float] = {}  # with the time when it began
-
-    @property
-    def waiting_rows(self) -> int:
-        """Rows that wait for a worker."""
-        return sum(task.rows for task in self._waiting)
 
     def stands_still(self, latest: float) -> bool:
         """Return whether every worker began its batch before `latest`, as `time.monotonic()` counts."""
@@ -86,12 +90,13 @@ class Batcher:
         outputs are too big. In the last case, no further part of the request is computed.
         """
         tasks = self._tasks(version, signature, outputs, inputs)
-        queue = [*self._waiting, *tasks]
-        if self._waiting and sum(task.rows for task in queue) > self.queue_rows:
+        rows = sum(task.rows for task in tasks)
+        if self._waiting and self.waiting_rows + rows > self.queue_rows:
             raise RequestError(
                 Code.RESOURCE_EXHAUSTED, f"{self.waiting_rows} rows are waiting already; try again later."
             )
-        self._waiting = queue
+        self._waiting |= dict.fromkeys(tasks)
+        self.waiting_rows += rows
         self._start()
         try:
             async with asyncio.timeout(seconds):
@@ -129,25 +134,56 @@ class Batcher:
         ]
 
     def _start(self) -> None:
-        """Give each free worker a batch, as long as tasks wait."""
+        """Give free workers what waits: as many rows as a batch may have at once, fewer after a moment."""
+        while self._free and self.waiting_rows >= self.batch_rows:
+            self._start_batch()
+        if self._free and self._waiting and self._moment is None:
+            loop = asyncio.get_running_loop()
+            if self._free == self._workers:
+                self._moment = loop.call_soon(self._start_all)
+            else:
+                self._moment = loop.call_later(self._company, self._start_all)
+
+    def _start_all(self) -> None:
+        """Give free workers all that waits."""
+        self._moment = None
         while self._free and self._waiting:
-            batch = self._next_batch()
-            self._free -= 1
-            running = asyncio.get_running_loop().create_task(self._run(batch))
-            self._running[running] = time.monotonic()
-            running.add_done_callback(self._running.pop)
+            self._start_batch()
+
+    def _start_batch(self) -> None:
+        if self._moment is not None:  # it was for the tasks that begin now
+            self._moment.cancel()
+            self._moment = None
+        batch = self._next_batch()
+        self._free -= 1
+        running = asyncio.get_running_loop().create_task(self._run(batch))
+        self._running[running] = time.monotonic()
+        running.add_done_callback(self._running.pop)
 
     def _next_batch(self) -> list[Task]:
         """Take the first waiting task from the queue, and the tasks that fit it."""
-        first, rows, batch, rest = self._waiting[0], 0, [], []
+        first, rows, batch = next(iter(self._waiting)), 0, []
         for task in self._waiting:
+            if rows == self.batch_rows:
+                break
             fits = task is first or (
                 task.work.length_class is not None and task.work == first.work and rows + task.rows <= self.batch_rows
             )
-            (batch if fits else rest).append(task)
-            rows += task.rows if fits else 0
-        self._waiting = sorted(rest, key=lambda task: task.request is first.request)  # stable: its other parts go last
+            if fits:
+                batch.append(task)
+                rows += task.rows
+        self._remove(batch)
+        for task in [task for task in self._waiting if task.request is first.request]:  # its other parts go last
+            del self._waiting[task]
+            self._waiting[task] = None
         return batch
+
+    def _remove(self, tasks: list[Task]) -> None:
+        """Remove those of the tasks that wait from the queue."""
+        for task in tasks:
+            if task in self._waiting:
+                del self._waiting[task]
+                self.waiting_rows -= task.rows
 
     async def _run(self, batch: list[Task]) -> None:
         """Compute a batch in a thread, and give each task its result."""
@@ -166,7 +202,10 @@ class Batcher:
                 task.result.set_exception(result)
             else:
                 task.result.set_result(result)
-        self._start()
+        if self._free == self._workers:
+            self._start_all()
+        else:
+            self._start()
 
     def _forget(self, tasks: list[Task]) -> None:
         """Remove the tasks of a request that has ended from the queue."""
@@ -175,8 +214,7 @@ class Batcher:
                 task.result.cancel()
             elif not task.result.cancelled():
                 task.result.exception()  # read it, so that asyncio does not report it
-        ended = {id(task) for task in tasks}
-        self._waiting = [task for task in self._waiting if id(task) not in ended]
+        self._remove(tasks)
 
     def close(self) -> None:
         """Let each thread end after its batch."""

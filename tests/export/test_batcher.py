@@ -36,12 +36,16 @@ def texts(*lines):
 
 
 def computed(requests, **limits):
-    """Send requests to one worker in this order, before the first batch ends. Returns its batches, and the answers."""
+    """Send requests to one worker in this order, while it computes the first. Returns its batches, and the answers."""
     version = Held()
 
     async def main():
         batcher = Batcher(**{"workers": 1, "batch_rows": 2, "queue_rows": 100, "answer_bytes": 10_000} | limits)
-        tasks = [asyncio.ensure_future(batcher.compute(version, SIGNATURE, ("text",), one, 10.0)) for one in requests]
+        tasks = []
+        for request in requests:
+            tasks.append(asyncio.ensure_future(batcher.compute(version, SIGNATURE, ("text",), request, 10.0)))
+            while not version.ran:
+                await asyncio.sleep(0.001)
         await asyncio.sleep(0.05)
         version.allowed.set()
         answers = await asyncio.gather(*tasks, return_exceptions=True)
@@ -77,6 +81,108 @@ def test_what_waits_is_bounded_in_rows():
     _, answers = computed([line, line, line], queue_rows=3)
     assert [type(answer) for answer in answers] == [dict, dict, RequestError]
     assert answers[2].code is Code.RESOURCE_EXHAUSTED and "2 rows are waiting" in answers[2].message
+
+
+class Busy(Held):
+    """A version that computes the text `busy` until it is `allowed`, and others at once."""
+
+    def run(self, signature, outputs, inputs):
+        if b"busy" in inputs["text"]:
+            return super().run(signature, outputs, inputs)
+        self.ran.append(inputs["text"].tolist())
+        return inputs
+
+
+def joined(*arrivals, ends_first=False, company=1000.0, **limits):
+    """Send texts one by one while a worker of several is busy. Returns the batches that the others then computed.
+
+    ends_first: let that batch end before the answers are awaited.
+    """
+    version = Busy()
+
+    async def main():
+        batcher = Batcher(
+            **{"workers": 2, "batch_rows": 3, "queue_rows": 100, "answer_bytes": 10_000} | limits, company=company
+        )
+        tasks = []
+        for text in (b"busy", *arrivals):
+            tasks.append(asyncio.ensure_future(batcher.compute(version, SIGNATURE, ("text",), texts(text), 10.0)))
+            await asyncio.sleep(0.01)
+        if ends_first:
+            version.allowed.set()
+        answers = await asyncio.wait_for(asyncio.gather(*tasks[1:]), 10)
+        version.allowed.set()
+        await tasks[0]
+        batcher.close()
+        assert [answer["text"].tolist() for answer in answers] == [[text] for text in arrivals]
+
+    asyncio.run(main())
+    return version.ran[1:]
+
+
+def test_an_idle_server_waits_for_nobody():
+    """Not even the second time: each request finds it idle."""
+    version = Busy()
+
+    async def main():
+        batcher = Batcher(workers=2, batch_rows=3, queue_rows=100, answer_bytes=10_000, company=1000.0)
+        for text in (b"a", b"b"):
+            await asyncio.wait_for(batcher.compute(version, SIGNATURE, ("text",), texts(text), 10.0), 5)
+        batcher.close()
+
+    asyncio.run(main())
+    assert version.ran == [[b"a"], [b"b"]]
+
+
+def test_an_idle_server_joins_what_has_arrived_together():
+    version = Busy()
+
+    async def main():
+        batcher = Batcher(workers=2, batch_rows=3, queue_rows=100, answer_bytes=10_000, company=1000.0)
+        requests = (batcher.compute(version, SIGNATURE, ("text",), texts(text), 10.0) for text in (b"a", b"b"))
+        await asyncio.wait_for(asyncio.gather(*requests), 5)
+        batcher.close()
+
+    asyncio.run(main())
+    assert version.ran == [[b"a", b"b"]]
+
+
+def test_while_a_batch_runs_a_full_batch_is_joined_and_begins_at_once():
+    assert joined(b"a", b"b", b"c") == [[b"a", b"b", b"c"]]
+
+
+def test_what_waits_for_company_begins_when_the_other_batch_ends():
+    assert joined(b"a", b"b", ends_first=True) == [[b"a", b"b"]]
+
+
+def test_waiting_for_company_has_an_end_while_the_other_batch_runs():
+    assert joined(b"a", company=0.02) == [[b"a"]]
+
+
+def test_texts_of_different_lengths_wait_together_and_are_computed_apart():
+    long = b"x" * 200
+    batches = joined(long, b"a", b"b", company=0.1, workers=3, batch_rows=8)
+    assert sorted(batches, key=len) == [[long], [b"a", b"b"]]
+
+
+def test_deadlines_hold_while_a_request_waits_for_company():
+    version = Busy()
+
+    async def main():
+        batcher = Batcher(workers=2, batch_rows=3, queue_rows=100, answer_bytes=10_000, company=1000.0)
+        first = asyncio.ensure_future(batcher.compute(version, SIGNATURE, ("text",), texts(b"busy"), 10.0))
+        while not version.ran:
+            await asyncio.sleep(0.001)
+        with pytest.raises(RequestError) as error:
+            await batcher.compute(version, SIGNATURE, ("text",), texts(b"a"), 0.05)
+        assert batcher.waiting_rows == 0
+        version.allowed.set()
+        await first
+        batcher.close()
+        return error.value
+
+    assert asyncio.run(main()).code is Code.DEADLINE_EXCEEDED
+    assert version.ran == [[b"busy"]]
 
 
 def test_the_parts_of_a_request_with_a_big_answer_are_not_all_computed():
@@ -123,7 +229,8 @@ def test_what_has_been_given_up_is_not_computed():
     async def main():
         batcher = Batcher(workers=1, batch_rows=1, queue_rows=100, answer_bytes=10_000)
         first = asyncio.ensure_future(batcher.compute(version, SIGNATURE, ("text",), texts(b"a"), 5.0))
-        await asyncio.sleep(0)
+        while not version.ran:
+            await asyncio.sleep(0.001)
         with pytest.raises(RequestError) as error:
             await batcher.compute(version, SIGNATURE, ("text",), texts(b"b"), 0.05)
         version.allowed.set()
@@ -149,10 +256,11 @@ def test_one_who_gives_up_while_a_batch_is_computed_takes_nobody_elses_answer():
     async def main():
         batcher = Batcher(workers=1, batch_rows=3, queue_rows=100, answer_bytes=10_000)
         patience = {b"first": 5.0, b"a": 5.0, b"gone": 0.1, b"b": 5.0}
-        tasks = [
-            asyncio.ensure_future(batcher.compute(version, SIGNATURE, ("text",), texts(text), seconds))
-            for text, seconds in patience.items()
-        ]
+        tasks = []
+        for text, seconds in patience.items():
+            tasks.append(asyncio.ensure_future(batcher.compute(version, SIGNATURE, ("text",), texts(text), seconds)))
+            while not version.ran:
+                await asyncio.sleep(0.001)
         await asyncio.sleep(0)
         turns.release()
         with pytest.raises(RequestError):
