@@ -50,7 +50,7 @@ def serve(
     batch_rows: Annotated[int, typer.Option(help="Lines computed together, at most.")] = DEFAULTS.batch_rows,
     request_rows: Annotated[int, typer.Option(help="Lines per request, at most.")] = DEFAULTS.request_rows,
     queue_rows: Annotated[
-        int, typer.Option(help="Lines that wait, at most; beyond, the answer is 503 or RESOURCE_EXHAUSTED.")
+        int, typer.Option(help="While so many lines wait, the answer is 503 or RESOURCE_EXHAUSTED.")
     ] = DEFAULTS.queue_rows,
     body_bytes: Annotated[int, typer.Option(help="Bytes per request, at most.")] = DEFAULTS.body_bytes,
     deadline: Annotated[float, typer.Option(help="Seconds until an answer, at most.")] = DEFAULTS.deadline,

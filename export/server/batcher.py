@@ -53,7 +53,7 @@ class Batcher:
     Args:
         workers: batches computed at the same time.
         batch_rows: rows of a batch, at most. A request with more rows is computed as several tasks.
-        queue_rows: rows that may wait, at most. The first request that waits may have any number.
+        queue_rows: a request is refused if so many rows wait already.
         answer_bytes: bytes of the outputs of a request, at most.
         computed: called with the version, the rows and the seconds of each batch.
         company: seconds that a free worker waits for more tasks while another one computes.
@@ -89,14 +89,13 @@ class Batcher:
         Raises RequestError if the queue is full, if there is no result within `seconds`, if the graph fails, or if the
         outputs are too big. In the last case, no further part of the request is computed.
         """
-        tasks = self._tasks(version, signature, outputs, inputs)
-        rows = sum(task.rows for task in tasks)
-        if self._waiting and self.waiting_rows + rows > self.queue_rows:
+        if self.waiting_rows >= self.queue_rows:
             raise RequestError(
                 Code.RESOURCE_EXHAUSTED, f"{self.waiting_rows} rows are waiting already; try again later."
             )
+        tasks = self._tasks(version, signature, outputs, inputs)
         self._waiting |= dict.fromkeys(tasks)
-        self.waiting_rows += rows
+        self.waiting_rows += sum(task.rows for task in tasks)
         self._start()
         try:
             async with asyncio.timeout(seconds):

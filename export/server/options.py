@@ -31,7 +31,7 @@ class ServerOptions:
     workers: batches computed at the same time, each in one thread.
     batch_rows: rows (lines of text) computed together. A request with more rows is computed in parts.
     request_rows: rows of one request.
-    queue_rows: rows that wait for a worker. A request beyond them is refused at once.
+    queue_rows: while so many rows wait for a worker, a request is refused at once.
     body_bytes: bytes of a request. All requests and answers in flight have at most BODIES_IN_FLIGHT times as many, and
         an answer BODIES_PER_ANSWER times as many.
     deadline: seconds from the arrival of a request to its answer.

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from export.server.batcher import Batcher, Task, Work, concatenated, length_class, repeated, run_together, split
 from export.server.errors import Code, RequestError
+from export.server.options import ServerOptions
 from export.server.signature import Signature, Tensor
 from keras_transformer.text.glossary import Glossary
 
@@ -75,12 +76,19 @@ def test_two_long_requests_take_turns():
     assert [batch[0] for batch in ran] == [b"a", b"a", b"b", b"a", b"b", b"b"]
 
 
-def test_what_waits_is_bounded_in_rows():
-    """The first request is computed, and the second waits, whatever its size; the third is refused."""
+def test_a_request_is_refused_if_as_many_rows_wait_as_may_wait_whatever_its_own_size():
+    """The first request is computed; the second waits, and the third, which finds 2 rows; the fourth finds 4."""
     line = texts(b"x" * 100, b"y" * 100)
-    _, answers = computed([line, line, line], queue_rows=3)
-    assert [type(answer) for answer in answers] == [dict, dict, RequestError]
-    assert answers[2].code is Code.RESOURCE_EXHAUSTED and "2 rows are waiting" in answers[2].message
+    _, answers = computed([line, line, line, line], queue_rows=3)
+    assert [type(answer) for answer in answers] == [dict, dict, dict, RequestError]
+    assert answers[3].code is Code.RESOURCE_EXHAUSTED and "4 rows are waiting" in answers[3].message
+
+
+def test_two_long_requests_at_once_are_answered_with_the_limits_of_a_server():
+    options, long = ServerOptions(), texts(*(b"%d" % number for number in range(900)))
+    limits = {name: getattr(options, name) for name in ("workers", "batch_rows", "queue_rows", "answer_bytes")}
+    _, answers = computed([long, long], **limits)
+    assert [answer["text"].tolist() for answer in answers] == [long["text"].tolist()] * 2
 
 
 class Busy(Held):
