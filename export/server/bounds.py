@@ -39,7 +39,9 @@ def check_bounds(inputs: Arrays) -> None:
     if PARAGRAPHS in inputs and inputs[PARAGRAPHS].any():
         bounds["text"] = WHOLE_TEXTS
     for name, bound in bounds.items():
-        values = inputs[name].ravel().tolist() if name in inputs else []
+        if name not in inputs:
+            continue
+        values = inputs[name].ravel().tolist()
         if (longest := max(map(len, values), default=0)) > bound.each:
             raise invalid(f"A value of {name} has {longest} bytes; it may have {bound.each}: give less of it.")
         if bound.together is not None and (size := sum(map(len, set(values)))) > bound.together:

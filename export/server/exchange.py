@@ -4,13 +4,16 @@ import asyncio
 import contextlib
 import functools
 import json
+import os
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from starlette.datastructures import Headers
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from .bytes_in_flight import Share
 from .dispatcher import Dispatcher
@@ -20,6 +23,8 @@ from .json_codec import unzipped
 Result = TypeVar("Result")
 
 PART = 1 << 16  # bytes of an answer that are sent at once
+# Of routes whose answer has the URL of this server: a proxy says whether it was asked over TLS (X-Forwarded-Proto).
+BEHIND_PROXY = [Middleware(ProxyHeadersMiddleware, os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1"))]
 
 
 async def content_of(request: Request, dispatcher: Dispatcher, share: Share, until: float) -> bytes:
@@ -90,19 +95,29 @@ class Answer(Response):
         while self._chunks:
             chunk = self._chunks.pop()
             await send({"type": "http.response.body", "body": chunk, "more_body": bool(self._chunks)})
-            await asyncio.sleep(0)  # to pack a chunk takes a millisecond: other requests come between
+            if self._chunks:
+                await asyncio.sleep(0)  # to pack a chunk takes a millisecond: other requests come between
 
 
 async def unless_disconnected(request: Request, answer: Coroutine[Any, Any, Result]) -> Result:
     """Return the answer. Raises RequestError if the client closes the connection before it comes."""
-    computing, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(disconnected(request))
+    task: asyncio.Task = asyncio.current_task()  # type: ignore[assignment]  # None outside of a task alone
+    leaving, has_left = asyncio.ensure_future(disconnected(request)), False
+
+    def stop(leaving: asyncio.Future) -> None:
+        nonlocal has_left
+        has_left = True
+        task.cancel()
+
+    leaving.add_done_callback(stop)
     try:
-        await asyncio.wait({computing, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not computing.done():
-            raise RequestError(Code.CANCELLED, "The client has left.")  # nobody reads it
-        return await computing
+        return await answer
+    except asyncio.CancelledError:
+        if has_left and not task.uncancel():  # nobody else has cancelled it
+            raise RequestError(Code.CANCELLED, "The client has left.") from None
+        raise
     finally:
-        computing.cancel()
+        leaving.remove_done_callback(stop)
         leaving.cancel()
 
 

@@ -20,7 +20,7 @@ from .bounds import WHOLE_TEXTS
 from .bytes_in_flight import Share
 from .dispatcher import Dispatcher
 from .errors import Code, RequestError, invalid, shown
-from .exchange import Answer, as_json, content_of, encoded_json, unless_disconnected
+from .exchange import BEHIND_PROXY, Answer, as_json, content_of, encoded_json, unless_disconnected
 from .forms import Fields, fields_of, missing
 from .kept_files import KeptFiles
 from .paragraphs import KNOWN_FORMATS, TEXT
@@ -90,7 +90,7 @@ class LibreTranslate:
             Path("/frontend/settings", self.settings),
             Path("/detect", self.detect, methods=["POST"]),
             Path("/translate", self.translate, methods=["POST"]),
-            Path("/translate_file", self.translate_file, methods=["POST"]),
+            Path("/translate_file", self.translate_file, methods=["POST"], middleware=BEHIND_PROXY),
             Path("/download_file/{name}", self.download_file),
         ]
 

@@ -125,6 +125,7 @@ async def run_server(
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # see BEHIND_PROXY
         timeout_keep_alive=options.idle_seconds,  # type: ignore[arg-type]  # uvicorn takes parts of a second too
         timeout_graceful_shutdown=LAST_ANSWERS,
     )

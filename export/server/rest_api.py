@@ -23,7 +23,7 @@ from keras_transformer.runs.versions import is_number
 from .api_keys import TRANSLATIONS, ApiKeys, KeyRequired
 from .dispatcher import Dispatcher
 from .errors import RequestError, answered_as, invalid, shown, unimplemented
-from .exchange import Answer, as_json, content_of, unless_disconnected
+from .exchange import BEHIND_PROXY, Answer, as_json, content_of, unless_disconnected
 from .json_codec import json_codec
 from .libretranslate import KEYED_BODIES, OPEN_PATHS, LibreTranslate
 from .metrics import CONTENT_TYPE
@@ -54,11 +54,12 @@ def rest_application(dispatcher: Dispatcher, keys: ApiKeys | None) -> OwnHost:
     api = RestApi(dispatcher, frozenset([TRANSLATIONS, *DESCRIBED, *(each.path for each in paths)]))
     application = Starlette(
         routes=[
-            Route("/", api.welcome),
+            Route("/v1/models/{path:path}", api.model, methods=METHODS),  # first, since most requests are for it
+            Route("/", api.welcome, middleware=BEHIND_PROXY),
             Route(METRICS, api.metrics),
             *paths,
             Route(DESCRIBED[0], api.description),
-            Route(DESCRIBED[1], api.docs),
+            Route(DESCRIBED[1], api.docs, middleware=BEHIND_PROXY),
             Route(TRANSLATIONS, TranslationsApi(dispatcher).translate, methods=["POST"]),
             Route("/{path:path}", api.model, methods=METHODS),
         ],

@@ -1,16 +1,18 @@
 """Connections that are slow, half-closed or not HTTP end, and delay no other connection."""
 
+import asyncio
 import contextlib
 import http.client
 import json
 import socket
 import time
+import types
 
 import pytest
 import requests
 
 from export.client.client import ServingClient
-from export.server.http_connection import PIPELINED
+from export.server.http_connection import PIPELINED, EndingTransport
 from export.server.options import ServerOptions
 from export.server.process import local_server
 from tests.support.bad_requests import Bystander, resident, send
@@ -277,3 +279,41 @@ def test_who_waits_for_the_end_of_a_refused_connection_need_not_send_the_rest_of
 def test_a_request_that_ends_the_connection_is_answered_whatever_follows_it(server):
     answer = send(server, GET.replace(b"Host", b"Connection: close\r\nHost") + GET)
     assert answer.count(b"HTTP/1.1 200") == answer.count(b"HTTP/1.1 ") == 1
+
+
+class Wire:
+    """A transport that notes what is written, and that it is closed."""
+
+    def __init__(self):
+        self.noted = []
+
+    def write(self, data):
+        self.noted.append(data)
+
+    def close(self):
+        self.noted.append("closed")
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ([b"head", b"body"], [b"headbody"]),
+        ([b"head"], [b"head"]),
+        ([b"head", b"one", b"two"], [b"headone", b"two"]),
+        ([b"head", b"x" * (1 << 17)], [b"head" + b"x" * (1 << 17)]),
+        ([b"x" * (1 << 17), b"y"], [b"x" * (1 << 17), b"y"]),
+        ([b"head", "close"], [b"head", "closed"]),
+    ],
+)
+def test_an_answer_is_written_together_in_its_order_and_in_this_turn_of_the_event_loop(written, sent):
+    async def main():
+        wire, loop = Wire(), asyncio.get_running_loop()
+        connection = types.SimpleNamespace(loop=loop)
+        transport = EndingTransport(wire, connection)
+        connection.end = lambda: (transport.flush(), wire.close())
+        for each in written:
+            transport.close() if each == "close" else transport.write(each)
+        await asyncio.sleep(0)
+        return wire.noted
+
+    assert asyncio.run(main()) == sent

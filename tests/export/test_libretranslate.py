@@ -261,3 +261,11 @@ def test_a_page_learns_what_it_may_ask(server):
 )
 def test_another_method_is_refused(server, method, path, status):
     assert requests.request(method, f"{server}/{path}", timeout=60).status_code == status
+
+
+@pytest.mark.parametrize(("told", "scheme"), [("https", "https"), ("http", "http"), ("gopher", "http")])
+def test_the_link_to_a_file_has_the_scheme_by_which_a_proxy_was_asked(server, told, scheme):
+    fields, file = {"source": "en", "target": "de"}, {"file": ("text.txt", "A dog.")}
+    headers = {"X-Forwarded-Proto": told}
+    found = requests.post(f"{server}/translate_file", fields, files=file, headers=headers, timeout=60).json()
+    assert found["translatedFileUrl"].partition(":")[0] == scheme

@@ -182,3 +182,17 @@ def test_who_leaves_is_not_answered_and_nothing_is_computed_further(leaves):
     with pytest.raises(RequestError) as error:
         asyncio.run(main())
     assert error.value.code is Code.CANCELLED
+
+
+def test_a_request_that_the_server_itself_cancels_is_not_said_to_have_lost_its_client():
+    async def never():
+        await asyncio.Event().wait()
+
+    async def main():
+        asking = asyncio.ensure_future(unless_disconnected(Request({"type": "http"}, never), never()))
+        await asyncio.sleep(0)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+    asyncio.run(main())
