@@ -173,12 +173,13 @@ def translations_of(run, settings):
 
 
 @pytest.mark.slow
-def test_every_option_arrives_in_the_served_graph(run, tmp_path):
+def test_every_option_arrives_in_the_served_graph(run, tmp_path, request):
     """The version translates as a Translator with these options, and not as one without one of them."""
     arguments = [word for name, value in TOLD.items() for word in (f"--{name.replace('_', '-')}", value)]
     result = invoke(command.app, run, "--to", tmp_path, "--no-check", *ALONE, *arguments)
     assert result.exit_code == 0, result.stderr
     found = exported.ExportedTranslator(tmp_path).translate(SENTENCES)
+    request.getfixturevalue("eager")  # each of the searches that follow is made once, and is of a few tokens
     texts, scores = translations_of(run, TOLD)
     assert [translation.text for translation in found] == texts
     assert scores_of(found) == pytest.approx(scores, abs=1e-4)
