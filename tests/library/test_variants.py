@@ -103,11 +103,16 @@ def lively(variant):
     return lively_transformer(LIVELY.replace(**VARIANTS[variant]))
 
 
+@functools.cache
+def found_by(variant):
+    """What a search with BEAM finds for SOURCES."""
+    return search(IncrementalDecoder(lively(variant)), SOURCES, BEAM)
+
+
 @pytest.mark.slow
 @every_variant
 def test_a_sentence_is_translated_alone_as_with_others_and_with_static_shapes(variant):
-    decoder = IncrementalDecoder(lively(variant))
-    found = search(decoder, SOURCES, BEAM)
+    decoder, found = IncrementalDecoder(lively(variant)), found_by(variant)
     assert_same_hypotheses(search(decoder, SOURCES, BEAM, static_shapes=True), found)
     expected = type(found)(*(as_numpy(part)[:1] for part in found))
     assert_same_hypotheses(search(decoder, SOURCES[:1, :2], BEAM), expected)
@@ -117,8 +122,7 @@ def test_a_sentence_is_translated_alone_as_with_others_and_with_static_shapes(va
 @every_variant
 def test_a_prefix_is_read_before_the_search_goes_on(variant):
     """The search after the first three tokens of an output finds that output again, with the same score."""
-    decoder = IncrementalDecoder(lively(variant))
-    found = search(decoder, SOURCES, BEAM)
+    decoder, found = IncrementalDecoder(lively(variant)), found_by(variant)
     best = as_numpy(found.ids)[:, 0].astype("int32")
     again = search(decoder, SOURCES, BEAM, rules={"prefixes": keras.ops.convert_to_tensor(best[:, :3])})
     np.testing.assert_array_equal(as_numpy(again.ids)[:, 0], best)
