@@ -99,7 +99,7 @@ def test_an_ensemble_finds_other_outputs_than_its_members():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("order", list(itertools.permutations(SEEDS))[1:])
+@pytest.mark.parametrize("order", [SEEDS[1:] + SEEDS[:1], SEEDS[2:] + SEEDS[:2]], ids=["rotated", "rotated twice"])
 def test_the_order_of_the_members_changes_nothing(order):
     assert_same_hypotheses(found_by(*order), found_by(*SEEDS))
 
