@@ -38,12 +38,14 @@ PIECES = 150
 CONFIG = LIVELY.replace(vocab_size=PIECES)
 SOURCES = sources(2, 3, 4, 5, 6, 7, 7, vocab_size=PIECES)
 BEAM = SearchOptions(beam_size=4, n_best=4, extra_length=4)
+DRAWING = {"temperature": 1.0, "seed": 3, "top_k": 9, "top_p": 0.9}
+REPETITION = {"no_repeat_ngram_size": 2, "repetition_penalty": 1.3, "min_length": 4}
+SCORES = {"coverage_penalty": 0.5, "sibling_penalty": 1.0, "length_normalization": "tokens"}
 RULES = {
-    "plain": {},
-    "drawing": {"temperature": 1.0, "seed": 3, "top_k": 9, "top_p": 0.9},
-    "repetition": {"no_repeat_ngram_size": 2, "repetition_penalty": 1.3, "min_length": 4},
-    "scores": {"coverage_penalty": 0.5, "sibling_penalty": 1.0, "length_normalization": "tokens"},
+    name: SearchOptions(4, n_best=4, extra_length=4, **rules)
+    for name, rules in {"plain": {}, "drawing": DRAWING, "repetition": REPETITION, "scores": SCORES}.items()
 }
+every_option = pytest.mark.parametrize("options", RULES.values(), ids=RULES)
 
 
 def random_shortlist(seed=0, most=6, always=5):
@@ -104,6 +106,18 @@ def found(decoder, rows=SOURCES, options=BEAM, static_shapes=False, shortlist=No
     return search(decoder, rows, options, static_shapes, rules, shortlist=table)
 
 
+@functools.cache
+def found_among_all(options=BEAM):
+    """What a search without a shortlist finds."""
+    return found(decoders()[0], options=options)
+
+
+@functools.cache
+def expected_of(options=BEAM):
+    """What `random_shortlist` leaves, by the oracle."""
+    return found(Masked(decoders()[0], possible_in(random_shortlist())), options=options, static_shapes=True)
+
+
 def test_a_graph_that_does_not_know_how_many_columns_there_are_finds_the_same():
     decoder = decoders()[0]  # made here: weights that are made while a graph is traced keep their first random values
 
@@ -115,25 +129,23 @@ def test_a_graph_that_does_not_know_how_many_columns_there_are_finds_the_same():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
-def test_only_the_pieces_of_a_sentence_are_possible_and_probabilities_are_over_them(rules, static_shapes):
-    decoder, shortlist, options = decoders()[0], random_shortlist(), SearchOptions(4, n_best=4, extra_length=4, **rules)
-    expected = found(Masked(decoder, possible_in(shortlist)), options=options, static_shapes=True)
-    hypotheses = found(decoder, options=options, static_shapes=static_shapes, shortlist=shortlist)
+@every_option
+def test_only_the_pieces_of_a_sentence_are_possible_and_probabilities_are_over_them(options, static_shapes):
+    shortlist, expected = random_shortlist(), expected_of(options)
+    hypotheses = found(decoders()[0], options=options, static_shapes=static_shapes, shortlist=shortlist)
     assert_same_hypotheses(hypotheses, expected)
     assert as_numpy(hypotheses.is_cut).tolist() == as_numpy(expected.is_cut).tolist()
     outputs = [tokens_of(ids[0]) for ids in as_numpy(hypotheses.ids)]
-    assert len(set(outputs)) > 3 and outputs != [tokens_of(ids[0]) for ids in as_numpy(found(decoder).ids)]
+    assert len(set(outputs)) > 3 and outputs != [tokens_of(ids[0]) for ids in as_numpy(found_among_all().ids)]
     for ids, possible in zip(as_numpy(hypotheses.ids).astype(int), possible_in(shortlist), strict=True):
         assert possible[ids].all()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
-def test_a_shortlist_of_everything_changes_nothing(rules, static_shapes):
-    options = SearchOptions(4, n_best=4, extra_length=4, **rules)
+@every_option
+def test_a_shortlist_of_everything_changes_nothing(options, static_shapes):
     with_all = found(decoders()[0], options=options, static_shapes=static_shapes, shortlist=everything())
-    assert_same_hypotheses(with_all, found(decoders()[0], options=options, static_shapes=static_shapes))
+    assert_same_hypotheses(with_all, found_among_all(options))
 
 
 @pytest.mark.slow
@@ -215,13 +227,23 @@ KINDS = {
 KINDS |= {variant: CONFIG.replace(**changes) for variant, changes in VARIANTS.items()}
 
 
+@functools.cache
+def decoder_of(kind):
+    model = build_model(KINDS[kind]) if kind == "recurrent" else lively_transformer(KINDS[kind], 21)
+    return incremental_decoder(model)
+
+
+@functools.cache
+def expected_of_kind(kind):
+    decoder, rows = decoder_of(kind), SOURCES[::3]
+    return found(Masked(decoder, possible_in(random_shortlist(1), rows)), rows, static_shapes=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_model_has_shortlists(kind, static_shapes):
-    model = build_model(KINDS[kind]) if kind == "recurrent" else lively_transformer(KINDS[kind], 21)
-    decoder, shortlist, rows = incremental_decoder(model), random_shortlist(1), SOURCES[::3]
-    expected = found(Masked(decoder, possible_in(shortlist, rows)), rows, static_shapes=True)
-    assert_same_hypotheses(found(decoder, rows, static_shapes=static_shapes, shortlist=shortlist), expected)
+    shortlisted = found(decoder_of(kind), SOURCES[::3], static_shapes=static_shapes, shortlist=random_shortlist(1))
+    assert_same_hypotheses(shortlisted, expected_of_kind(kind))
 
 
 @pytest.mark.slow
@@ -238,7 +260,7 @@ def test_a_traced_search_looks_at_pieces_of_the_shortlist():
 @pytest.mark.slow
 @pytest.mark.parametrize("rules", ["plain", "drawing"])
 def test_a_graph_that_knows_no_sizes_finds_the_same(rules):
-    options, table = SearchOptions(4, n_best=4, extra_length=4, **RULES[rules]), table_of(random_shortlist())
+    options, table = RULES[rules], table_of(random_shortlist())
 
     @functools.partial(tf.function, input_signature=[tf.TensorSpec((None, None), tf.int32)], autograph=False)
     def searched(ids):
