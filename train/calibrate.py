@@ -144,7 +144,7 @@ def texts_of(
 
     text = text_of(validation, has_codes)
     if len(text.pairs) < FEW:
-        log.warning("%s has %d pairs: a calibration on fewer than %d says little", text.name, len(text.pairs), FEW)
+        log.warning("%s: %d pairs; a calibration on fewer than %d says little", text.name, len(text.pairs), FEW)
     if corpus and corpus.test:
         return text, text_of(corpus.test, has_codes or (source is not None and is_told(run)))
     if len(text.pairs) < 2:

@@ -29,7 +29,7 @@ from keras_transformer.runs.lite_folder import (
     Room,
 )
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.search.plan import SearchPlan
+from keras_transformer.search.plan import SearchLoop, SearchPlan
 from keras_transformer.search.rules.placeholders import rule_of_placeholders
 from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.scores import NEVER, UNFINISHED
@@ -150,10 +150,10 @@ def search_function(outputs: Callable, room: Room, has_openings: bool = False) -
         specs["openings"] = tf.TensorSpec([room.rows], tf.int32)
     if room.is_constrained:
         specs |= constraints_of(room.rows)
-    positions = positions_of_loops(room)
+    loops = loops_of(room)
 
     def searched(*values):
-        return outputs(positions, **dict(zip(specs, values, strict=True)))
+        return outputs(loops, **dict(zip(specs, values, strict=True)))
 
     return constant_function(searched, specs)
 
@@ -200,21 +200,26 @@ def constraints_of(rows: int) -> dict[str, tf.TensorSpec]:
     return {name: tf.TensorSpec([rows, *shape], tf.int32) for name, shape in shapes.items()}
 
 
-def positions_of_loops(room: Room) -> tuple[int, ...]:
-    """Return the room of each loop of the search: see `beam_search`.
+def loops_of(room: Room) -> tuple[SearchLoop, ...]:
+    """Return the loops of the search: see SearchPlan.
 
-    A step copies and reads all room that there is. For one sentence, a second loop takes longer than that.
+    A step copies and reads all room that there is. For one sentence, a second loop takes longer than that. Of several,
+    the last ones to end would pay for all.
     """
     if room.outputs is None:
         return ()
-    return (room.outputs,) if room.rows == 1 else (-(-room.outputs // 2), room.outputs)
+    if room.rows == 1:
+        return (SearchLoop(room.outputs, 1),)
+    half = -(-room.outputs // 2)
+    loops = (half, room.rows), (room.outputs, room.rows), (room.outputs, room.rows // 2)
+    return tuple(SearchLoop(*loop) for loop in loops)
 
 
 def search_outputs(
     decoder: Any,
     how: LiteHow,
     shortlist: ShortlistTable | None,
-    positions: tuple[int, ...],
+    loops: tuple[SearchLoop, ...],
     source_ids,
     **rules,
 ) -> dict[str, Any]:
@@ -222,7 +227,7 @@ def search_outputs(
     is_constrained = "required" in rules
     rules |= rule_of_placeholders(how.placeholders, source_ids)
     rules |= {"word_edges": how.word_edges} if is_constrained else {}
-    plan = SearchPlan(how.options, Rules.of(rules), shortlist, positions, True)
+    plan = SearchPlan(how.options, Rules.of(rules), shortlist, loops, True)
     found = search_with_phrases(decoder, source_ids, plan)
     outputs = {
         "ids": found.ids,

@@ -9,8 +9,8 @@ import importlib.util
 import os
 import pathlib
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -49,6 +49,8 @@ from keras_transformer.text.placing import Alignment
 from keras_transformer.text.required import Phrases, loss_allowed
 from keras_transformer.text.road import CONSTRAINTS, SPANS, Ask, Candidates, Engine, refuse_beyond
 from keras_transformer.text.word_alignment import Sequences, WordAligner
+
+T = TypeVar("T")
 
 KEPT = 10  # idle interpreters per thread: as many as there are rooms, of one sentence and of several
 
@@ -258,15 +260,15 @@ class SearchPool:
                     f"{first_line_of(error)} Export the run again."
                 ) from None
 
-    def map(self, translate: Any, batches: Iterable[tuple[Room, list[int]]]) -> None:
-        """Call `translate` for each batch, as many at once as there are threads."""
-        batches = list(batches)
-        if len(batches) <= 1 or self._size == 1:
-            for batch in batches:
-                translate(batch)
+    def map(self, work: Callable[[T], None], pieces: Iterable[T]) -> None:
+        """Call `work` for each piece, as many at once as there are threads."""
+        pieces = list(pieces)
+        if len(pieces) <= 1 or self._size == 1:
+            for piece in pieces:
+                work(piece)
             return
         with concurrent.futures.ThreadPoolExecutor(self._size) as executor:
-            for _ in executor.map(translate, batches):
+            for _ in executor.map(work, pieces):
                 pass
 
     @contextlib.contextmanager

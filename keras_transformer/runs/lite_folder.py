@@ -76,7 +76,7 @@ class Description(NamedTuple):
 
     def save(self, path: str | os.PathLike) -> None:
         """Write litert.json."""
-        of_model = {"languages": self.languages.as_json(), "context": self.context.as_json()}
+        of_model: dict[str, Any] = {"languages": self.languages.as_json(), "context": self.context.as_json()}
         of_model["alignment"] = self.alignment and self.alignment._asdict()
         write_atomically(path, json.dumps(self._asdict() | of_model, indent=2) + "\n")
 

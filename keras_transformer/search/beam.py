@@ -1,14 +1,15 @@
 """Beam search with length and coverage penalty (Vaswani et al. 2017, section 6.1; Wu et al. 2016, section 7)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+import keras
 from keras import ops
 
 from keras_transformer.ground.tokens import BOS, EOS, PAD
 from keras_transformer.layers.gather import at_columns, rows_at
 from keras_transformer.search.continuations import best_continuations
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.search.plan import SearchPlan
+from keras_transformer.search.plan import SearchLoop, SearchPlan
 from keras_transformer.search.rules.drawing import Drawing
 from keras_transformer.search.rules.table import LIMITS, Rules, is_cut_now
 from keras_transformer.search.scores import NEVER, UNFINISHED, length_penalty
@@ -52,8 +53,8 @@ def beam_search(step: Callable, decoder: DecoderState, rules: Rules, max_length,
         rules: in place of those of the plan. `limits` is always there, from 1 to max_length.
         max_length: L, an int; an int tensor if shapes may change.
         plan: K is the beam_size of its options. With static shapes, the search runs in loops whose room doubles from
-            one to the next, and no sentence leaves. With `positions`, a sentence whose search has ended has what it
-            would have without this bound.
+            one to the next, and no sentence leaves. With `loops`, a sentence whose search has ended has what it would
+            have without their bounds.
 
     Returns ids (B, K, L), scores (B, K) and is_cut (B, K).
     """
@@ -62,11 +63,8 @@ def beam_search(step: Callable, decoder: DecoderState, rules: Rules, max_length,
         return one_step(step, BeamState(*state), plan)
 
     state = initial_state(decoder, rules, plan.options.beam_size)
-    if plan.positions:
-        for room in plan.positions:
-            state = searched_in_room(advance, state, room)
-        is_unfinished = ops.expand_dims(is_searching(state), 1)
-        return state.finished._replace(scores=ops.where(is_unfinished, UNFINISHED, state.finished.scores))
+    if plan.loops:
+        return search_in_loops(advance, state, plan.loops)
     search = search_in_rooms if plan.static_shapes else search_while_any_is_left
     return search(advance, state, max_length)
 
@@ -103,16 +101,55 @@ def search_in_rooms(advance: Callable, state: BeamState, max_length: int) -> Hyp
     return state.finished
 
 
-def searched_in_room(advance: Callable, state: BeamState, room: int) -> BeamState:
-    """Return the state with room for `room` positions, after as many steps, or after the last search has ended."""
+def searched_in_room(advance: Callable, state: BeamState, room: int, enough: int = 0) -> BeamState:
+    """Return the state with room for `room` positions, after as many steps, or when at most `enough` searches go on."""
     positions = room - state.ids.shape[2]
     state = longer(state, positions)._replace(decoder=with_room(state.decoder, positions))
 
     def has_room(*state):
         state = BeamState(*state)
-        return ops.logical_and(state.position < room, ops.any(is_searching(state)))
+        return ops.logical_and(state.position < room, are_more_than(enough, is_searching(state)))
 
     return BeamState(*ops.while_loop(has_room, advance, state))
+
+
+def are_more_than(enough: int, is_true):
+    """Return whether more than `enough` are True: bool (any number,) -> bool ()."""
+    return ops.sum(ops.cast(is_true, "int32")) > enough if enough else ops.any(is_true)
+
+
+def search_in_loops(advance: Callable, state: BeamState, loops: Sequence[SearchLoop]) -> Hypotheses:
+    """Search in loops of fewer and fewer sentences: see SearchPlan.
+
+    Before a loop of fewer sentences than there are, those whose search goes on take its places.
+    """
+    loop, *later = loops
+    sentences = state.free.shape[0]
+    if loop.sentences < sentences:
+        _, order = ops.top_k(ops.cast(is_searching(state), "int32"), sentences)
+        order = ops.cast(order, "int32")
+        first, others = order[: loop.sentences], order[loop.sentences :]
+        of_first = search_in_loops(advance, rows_of_state(state, first), loops)
+        of_others = Hypotheses(*(rows_at(array, others) for array in found_in(state)))
+        return in_order(order, of_first, of_others)
+    enough = max((each.sentences for each in later if each.sentences < sentences), default=0)
+    state = searched_in_room(advance, state, loop.positions, enough)
+    return search_in_loops(advance, state, later) if later else found_in(state)
+
+
+def in_order(order, of_first: Hypotheses, of_others: Hypotheses) -> Hypotheses:
+    """Return the hypotheses of sentences order[0], order[1] and so on, int32 (B,), as those of sentences 0, 1, ..."""
+    of_others = of_others._replace(ids=of_length(of_others.ids, of_first.ids.shape[2]))
+    _, places = ops.top_k(-order, order.shape[0])
+    places = ops.cast(places, "int32")
+    parts = zip(of_first, of_others, strict=True)
+    return Hypotheses(*(rows_at(ops.concatenate(part), places) for part in parts))
+
+
+def found_in(state: BeamState) -> Hypotheses:
+    """Return what finished; the scores of a sentence whose search has not ended are UNFINISHED."""
+    is_unfinished = ops.expand_dims(is_searching(state), 1)
+    return state.finished._replace(scores=ops.where(is_unfinished, UNFINISHED, state.finished.scores))
 
 
 def rooms(max_length: int) -> Iterator[int]:
@@ -183,6 +220,12 @@ def of_sentences(state: BeamState, rows) -> BeamState:
     """Return the state of the sentences in `rows` alone, int (any number,)."""
 
     chosen = gather_sentences(state._replace(position=(), rules=()), rows)
+    return chosen._replace(position=state.position, rules=state.rules.of_rows(rows))
+
+
+def rows_of_state(state: BeamState, rows) -> BeamState:
+    """Return the state of the sentences in `rows` alone, int (N,), as `of_sentences`, but with all room that it has."""
+    chosen = keras.tree.map_structure(lambda array: rows_at(array, rows), state._replace(position=(), rules=()))
     return chosen._replace(position=state.position, rules=state.rules.of_rows(rows))
 
 

@@ -41,6 +41,8 @@ def search_with_phrases(decoder: Decoder, source_ids, plan: SearchPlan) -> WithP
 
     def find(source_ids, plan: SearchPlan) -> Hypotheses:
         start = start_search(decoder, source_ids, plan)
+        if start.has_own_columns:  # weights of a step, which is that of all sentences
+            plan = plan.replace(loops=[loop for loop in plan.loops if loop.sentences == plan.loops[0].sentences])
         return start.in_pieces(beam_search(*start[:4], plan))
 
     required = plan.rules.find(Required)
@@ -65,6 +67,11 @@ class SearchStart(NamedTuple):
     rules: Rules
     max_length: Any
     vocabulary: ShortVocabulary | None  # of a search with a shortlist
+
+    @property
+    def has_own_columns(self) -> bool:
+        """Whether each sentence has a vocabulary of its own."""
+        return self.vocabulary is not None and self.vocabulary.pieces is not None and self.vocabulary.fits is not None
 
     def in_pieces(self, hypotheses: Hypotheses) -> Hypotheses:
         """Return what a search found, with pieces in place of columns."""
@@ -95,7 +102,7 @@ def start_search(decoder: Decoder, source_ids, plan: SearchPlan) -> SearchStart:
         limits = ops.minimum(limits, decoder.config.position_limit)
     vocabulary = None
     if plan.shortlist is not None:
-        usual = bool(plan.positions) and rules.find(Required) is None  # `word_edges` are the same for all sentences
+        usual = bool(plan.loops) and rules.find(Required) is None  # `word_edges` are the same for all sentences
         least = options.beam_size + LOOKED_AT + sum(rule.looks_at for rule in rules.table)
         vocabulary = short_vocabulary(plan.shortlist, source_ids, rules, least, plan.static_shapes, usual)
         decoder, rules = over_columns(decoder, vocabulary), vocabulary.in_columns(rules)

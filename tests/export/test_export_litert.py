@@ -14,7 +14,7 @@ from ai_edge_litert.interpreter import Interpreter
 
 from export import __main__ as command
 from export import translate
-from export.litert.convert import positions_of_loops, rooms_up_to
+from export.litert.convert import loops_of, rooms_up_to
 from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.lite import translator as lite
@@ -277,9 +277,14 @@ def test_every_sentence_has_a_room_for_any_output_and_one_with_a_bound(longest, 
     assert all(room.outputs is None or room.tokens < room.outputs <= room.tokens + extra_length for room in rooms)
 
 
-def test_only_many_sentences_of_bounded_outputs_are_searched_in_a_smaller_room_first():
+def test_many_sentences_of_bounded_outputs_have_a_smaller_room_first_and_are_fewer_at_last():
     rooms = (Room(1, 8), Room(1, 8, 11), Room(8, 8, 11), Room(8, 2, 2))
-    assert list(map(positions_of_loops, rooms)) == [(), (11,), (6, 11), (1, 2)]
+    assert [[tuple(loop) for loop in loops_of(room)] for room in rooms] == [
+        [],
+        [(11, 1)],
+        [(6, 8), (11, 8), (11, 4)],
+        [(1, 8), (2, 8), (2, 4)],
+    ]
 
 
 def test_the_names_of_searches_stay_those_of_files_that_exist():

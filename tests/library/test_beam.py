@@ -8,6 +8,7 @@ import pytest
 from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
 from keras_transformer.search.beam import worst_wanted
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.plan import SearchLoop
 from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.scores import LEAST_COVERED, NEVER, UNFINISHED
 from tests.support.models import as_numpy, assert_close
@@ -254,21 +255,32 @@ def test_a_prefix_that_the_limit_ends_is_marked():
     assert marks_of(beam_search(step, state, rules, LENGTH, SearchOptions(1), **HOW)).tolist() == [[True]]
 
 
-@pytest.mark.parametrize("positions", [(1, 2), (2, LENGTH), (LENGTH,)], ids=str)
-def test_loops_of_so_many_positions_find_the_same_for_sentences_that_end_within_them(positions):
+LOOPS = [
+    [(1, 12), (2, 12)],
+    [(2, 12), (LENGTH, 12)],
+    [(LENGTH, 12)],
+    [(LENGTH, 12), (LENGTH, 6)],
+    [(1, 12), (LENGTH, 12), (LENGTH, 8), (LENGTH, 4), (LENGTH, 1)],
+    [(1, 12), (LENGTH, 3)],
+]
+
+
+@pytest.mark.parametrize("loops", LOOPS, ids=str)
+def test_loops_find_the_same_for_sentences_that_end_within_them(loops):
     tables = random_tables(12, seed=3)
     tables[:6, :, EOS] += 9.0
     rules, options = {"limits": np.full(12, LENGTH, "int32")}, SearchOptions(2, n_best=2)
     whole, found = (
-        beam_search(*decoder_of(tables, 2), rules, LENGTH, options, static_shapes=True, positions=within)
-        for within in ((), positions)
+        beam_search(*decoder_of(tables, 2), rules, LENGTH, options, static_shapes=True, loops=within)
+        for within in ((), [SearchLoop(*loop) for loop in loops])
     )
     is_done = as_numpy(found.scores)[:, 0] != UNFINISHED
-    assert found.ids.shape[2] == positions[-1] and set(is_done.tolist()) == {True, positions[-1] == LENGTH}
+    positions, _ = loops[-1]
+    assert found.ids.shape[2] == positions and is_done.any() and is_done.all() == ((LENGTH, 12) in loops)
     assert (as_numpy(found.scores)[~is_done] == UNFINISHED).all()
     for ours, theirs in zip(map(as_numpy, found), map(as_numpy, whole), strict=True):
         np.testing.assert_array_equal(
-            ours[is_done], theirs[is_done][:, :, : positions[-1]] if ours.ndim == 3 else theirs[is_done]
+            ours[is_done], theirs[is_done][:, :, :positions] if ours.ndim == 3 else theirs[is_done]
         )
 
 

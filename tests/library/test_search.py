@@ -10,7 +10,7 @@ from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import BOS, EOS, PAD
 from keras_transformer.model import Transformer, with_attention
 from keras_transformer.search.options import LONGEST_OUTPUT, OPTIONS, SearchOptions
-from keras_transformer.search.plan import SearchPlan
+from keras_transformer.search.plan import SearchLoop, SearchPlan
 from keras_transformer.search.rules.drawing import Drawing
 from keras_transformer.search.scores import LEAST_COVERED, NEVER, UNFINISHED
 from keras_transformer.search.search import start_search
@@ -58,12 +58,13 @@ def rows_of(hypotheses, rows):
     return type(hypotheses)(*(as_numpy(part)[rows] for part in hypotheses))
 
 
-def test_a_search_within_a_bound_finds_what_ends_within_it_and_nothing_else():
-    loops = (5, 8)
-    positions = loops[-1]
+@pytest.mark.parametrize("sentences", [(), (len(SOURCES) // 2, 1)], ids=["all", "fewer and fewer"])
+def test_a_search_within_a_bound_finds_what_ends_within_it_and_nothing_else(sentences):
+    positions, rows = 8, len(SOURCES)
+    loops = (SearchLoop(5, rows), SearchLoop(positions, rows), *(SearchLoop(positions, each) for each in sentences))
     whole = tuple(map(as_numpy, found_with(BEAM)))
     decoder = IncrementalDecoder(lively_transformer())
-    within = tf.function(lambda ids: search(decoder, ids, BEAM, True, positions=loops), jit_compile=True)
+    within = tf.function(lambda ids: search(decoder, ids, BEAM, True, loops=loops), jit_compile=True)
     ids, scores, is_cut = map(as_numpy, within(tf.constant(SOURCES)))
     is_done = scores[:, 0] != UNFINISHED
     assert ids.shape[2] == positions and set(is_done.tolist()) == {True, False}

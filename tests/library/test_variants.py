@@ -12,6 +12,7 @@ from keras_transformer.model import Transformer, with_attention
 from keras_transformer.runs.kinds import joint_decoder
 from keras_transformer.runs.saved_run import load_run
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.plan import SearchLoop
 from keras_transformer.search.step import IncrementalDecoder
 from keras_transformer.translation.aligner import Aligner
 from keras_transformer.translation.explainer import Explainer
@@ -111,9 +112,11 @@ def found_by(variant):
 
 @pytest.mark.slow
 @every_variant
-def test_a_sentence_is_translated_alone_as_with_others_and_with_static_shapes(variant):
+def test_a_sentence_is_translated_alone_as_with_others_and_in_loops_of_static_shapes(variant):
     decoder, found = IncrementalDecoder(lively(variant)), found_by(variant)
-    assert_same_hypotheses(search(decoder, SOURCES, BEAM, static_shapes=True), found)
+    longest = SOURCES.shape[1] + BEAM.extra_length
+    loops = [SearchLoop(longest, sentences) for sentences in (len(SOURCES), 2, 1)]
+    assert_same_hypotheses(search(decoder, SOURCES, BEAM, static_shapes=True, loops=loops), found)
     expected = type(found)(*(as_numpy(part)[:1] for part in found))
     assert_same_hypotheses(search(decoder, SOURCES[:1, :2], BEAM), expected)
 

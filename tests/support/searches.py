@@ -50,13 +50,13 @@ def plan_of(options=None, rules=None, **how):
     return SearchPlan(options or SearchOptions(), rules_by_name(rules), **how)
 
 
-def search(decoder, source_ids, options, static_shapes=None, rules=None, positions=(), shortlist=None):
-    how = {"static_shapes": static_shapes, "positions": positions, "shortlist": shortlist}
+def search(decoder, source_ids, options, static_shapes=None, rules=None, loops=(), shortlist=None):
+    how = {"static_shapes": static_shapes, "loops": loops, "shortlist": shortlist}
     return whole.search(decoder, source_ids, plan_of(options, rules, **how))
 
 
-def beam_search(step, decoder, rules, max_length, options, static_shapes, positions=()):
-    plan = SearchPlan(options, positions=positions, static_shapes=static_shapes)
+def beam_search(step, decoder, rules, max_length, options, static_shapes, loops=()):
+    plan = SearchPlan(options, loops=loops, static_shapes=static_shapes)
     return beam.beam_search(step, decoder, rules_by_name(rules), max_length, plan)
 
 
