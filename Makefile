@@ -82,15 +82,15 @@ doctor: install
 	$(program) doctor
 
 demo: install
+	@echo "1 of 3: train. The last lines are the scores on unseen numbers. Read 'exact': BLEU counts groups of four words,"
+	@echo "and a number is one word."
 	$(program) train configs/numbers.toml $(DEMO_OPTIONS)
 	@echo
-	@echo "Scores on unseen numbers. Read the line 'exact': BLEU counts groups of four words, and a number is one word."
-	$(program) evaluate $(runs)
-	@echo
+	@echo "2 of 3: export, without the signatures score, tokenize and explain, and compare it with the run in three runtimes."
 	rm -rf $(exports)
-	$(program) export $(runs) --to $(exports)
+	$(program) export $(runs) --to $(exports) --signature serving_default --signature translate
 	@echo
-	@echo "two hundred and forty-one, translated from $(exports):"
+	@echo "3 of 3: two hundred and forty-one, translated from $(exports):"
 	@echo "two hundred and forty-one" | $(program) translate-export $(exports)
 	@echo
 	@echo "The same from a server: make serve. Its page is at http://localhost:8501/, and this line asks it:"

@@ -76,6 +76,13 @@ def test_the_command_prints_the_run_folder_and_logs_to_stderr(finished):
     assert "Traceback" not in process.stderr and "WARNING" not in process.stderr
 
 
+def test_the_last_lines_of_the_log_are_the_scores_of_the_report(finished):
+    _, folder, process = finished
+    scores = process.stderr.partition("report.md:\n")[2].splitlines()
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    assert len(scores) > 3 and all(f"- {line.partition(' ')[2]}\n" in report for line in scores)
+
+
 def test_the_run_folder_has_every_file_of_the_contract(finished):
     config, folder, _ = finished
     contract = "config.toml tokenizer.model model.json model.weights.h5 metrics.jsonl report.md scores.json curves.png"

@@ -1,6 +1,7 @@
 """The end of a run: the weights that translation uses, the report, and the scores beside those of other runs."""
 
 import contextlib
+import logging
 import math
 
 import keras
@@ -22,6 +23,8 @@ from .alignment import choose_alignment
 from .curves import read_curves
 from .report import write_report
 
+log = logging.getLogger("train")
+
 
 def finish(
     config: RunConfig,
@@ -38,7 +41,11 @@ def finish(
         if config.data.outputs == TEXT:
             choose_alignment(folder, data, transformer)
         write_projector(folder.tensorboard, transformer, data.tokenizer.pieces())
+        log.info("translating %s for the report", (data.corpus.test or data.corpus.validation).name)
         card = write_report(config, folder, data, progress, selection, devices)
+        log.info("scores, with more of them in %s:", folder.report)
+        for line in card.scores.lines():
+            log.info("%s", line)
         record_final_scores(folder, config, progress.step, card.scores, selection.kept.validation.loss)
 
 
