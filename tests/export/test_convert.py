@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
 
 from export.ctranslate2 import convert as ctranslate2_convert
-from export.litert.convert import converted, read_as_integers, rooms_up_to, search_function
+from export.litert.convert import converted, loops_of, read_as_integers, rooms_up_to, search_function
 from export.litert.format import LARGEST, refuse_too_large
 from export.litert.stand_ins import rounded_matrix
 from export.versions import ExportError
@@ -51,10 +51,10 @@ def test_rooms_end_with_that_for_the_longest_source_and_have_room_for_what_trans
 
 
 def test_a_signature_gives_each_value_by_its_own_name():
-    room, positions = Room(2, 4, 6), []
+    room, loops = Room(2, 4, 6), []
 
     def outputs(of_loops, source_ids, n_best):
-        positions.append(of_loops)
+        loops.append(of_loops)
         return {
             "ids": source_ids,
             "scores": tf.cast(n_best, tf.float32),
@@ -66,7 +66,7 @@ def test_a_signature_gives_each_value_by_its_own_name():
     found = search(source_ids=tf.constant([[5, 6, 3, 0], [7, 3, 0, 0]]), n_best=tf.constant([1, 2]))
     assert found["ids"].numpy().tolist() == [[5, 6, 3, 0], [7, 3, 0, 0]] and found["scores"].numpy().tolist() == [1, 2]
     assert found["is_cut"].numpy()[:, 0].tolist() == found["is_done"].numpy().tolist() == [False, True]
-    assert positions == [(3, 6)]
+    assert loops == [loops_of(room)]
 
 
 # CTranslate2, without its package
