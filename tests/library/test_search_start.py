@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_transformer.ground.tokens import PAD
 from keras_transformer.search.continuations import LOOKED_AT
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.search.plan import SearchPlan
+from keras_transformer.search.plan import SearchLoop, SearchPlan
 from keras_transformer.search.scores import UNFINISHED
 from keras_transformer.search.search import SearchStart, larger, start_search
 from keras_transformer.search.short_vocabulary import WIDTH, ShortlistTable
@@ -102,7 +102,7 @@ def test_there_are_columns_for_the_beam_and_for_what_may_be_forbidden(beam_size,
 
 
 def test_sentences_have_columns_of_their_own_unless_phrases_must_come():
-    usual = {"static_shapes": True, "shortlist": TABLE, "positions": [LIVELY.vocab_size]}
+    usual = {"static_shapes": True, "shortlist": TABLE, "loops": [SearchLoop(9, len(SOURCES))]}
     assert started(**usual).vocabulary.pieces.shape == (4, WIDTH)
     with_phrases = started(rules={"required": REQUIRED, "word_edges": EDGES}, **usual)
     assert with_phrases.vocabulary.pieces.shape == (WIDTH,)

@@ -15,6 +15,7 @@ from keras_transformer.runs.kinds import build_model, incremental_decoder
 from keras_transformer.search import short_vocabulary as module
 from keras_transformer.search.ensemble import EnsembleDecoder
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.plan import SearchLoop
 from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.scores import NEVER, UNFINISHED
 from keras_transformer.search.short_vocabulary import (
@@ -152,12 +153,14 @@ def test_a_shortlist_of_everything_changes_nothing(options, static_shapes):
 @pytest.mark.parametrize("most", [0.0, 2.0], ids=["all pieces", "columns of each"])
 @pytest.mark.parametrize("rules", [{}, {"prefixes": np.full((len(SOURCES), 1), 77, np.int32)}], ids=["free", "prefix"])
 def test_a_bound_on_the_columns_changes_no_translation_that_has_enough(rules, most, monkeypatch):
+    """Nor do loops of fewer sentences, which a search with columns of each does without."""
     shortlist, longest = random_shortlist(), SOURCES.shape[1] + BEAM.extra_length
+    loops = [SearchLoop(longest, sentences) for sentences in (len(SOURCES), 2)]
     expected = found(decoders()[0], shortlist=shortlist, rules=rules)
-    bounded = search(decoders()[0], SOURCES, BEAM, True, rules, [longest], table_of(shortlist, most))
+    bounded = search(decoders()[0], SOURCES, BEAM, True, rules, loops, table_of(shortlist, most))
     assert_same_hypotheses(bounded, expected)
     monkeypatch.setattr(module, "WIDTH", 1)  # 37 columns, which are too few for long sentences
-    bounded = search(decoders()[0], SOURCES, BEAM, True, rules, [longest], table_of(shortlist, most))
+    bounded = search(decoders()[0], SOURCES, BEAM, True, rules, loops, table_of(shortlist, most))
     is_done = as_numpy(bounded.scores)[:, 0] != UNFINISHED
     assert 0 < is_done.sum() < len(SOURCES) or most == 0
     assert_close(as_numpy(bounded.scores)[is_done], as_numpy(expected.scores)[is_done], atol=1e-4)
