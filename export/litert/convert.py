@@ -211,8 +211,11 @@ def loops_of(room: Room) -> tuple[SearchLoop, ...]:
     if room.rows == 1:
         return (SearchLoop(room.outputs, 1),)
     half = -(-room.outputs // 2)
-    loops = (half, room.rows), (room.outputs, room.rows), (room.outputs, room.rows // 2)
-    return tuple(SearchLoop(*loop) for loop in loops)
+    return (
+        SearchLoop(half, room.rows),
+        SearchLoop(room.outputs, room.rows),
+        SearchLoop(room.outputs, room.rows // 2),
+    )
 
 
 def search_outputs(

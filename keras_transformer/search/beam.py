@@ -130,11 +130,11 @@ def search_in_loops(advance: Callable, state: BeamState, loops: Sequence[SearchL
         order = ops.cast(order, "int32")
         first, others = order[: loop.sentences], order[loop.sentences :]
         of_first = search_in_loops(advance, rows_of_state(state, first), loops)
-        of_others = Hypotheses(*(rows_at(array, others) for array in found_in(state)))
+        of_others = Hypotheses(*(rows_at(array, others) for array in finished_in(state)))
         return in_order(order, of_first, of_others)
     enough = max((each.sentences for each in later if each.sentences < sentences), default=0)
     state = searched_in_room(advance, state, loop.positions, enough)
-    return search_in_loops(advance, state, later) if later else found_in(state)
+    return search_in_loops(advance, state, later) if later else finished_in(state)
 
 
 def in_order(order, of_first: Hypotheses, of_others: Hypotheses) -> Hypotheses:
@@ -146,7 +146,7 @@ def in_order(order, of_first: Hypotheses, of_others: Hypotheses) -> Hypotheses:
     return Hypotheses(*(rows_at(ops.concatenate(part), places) for part in parts))
 
 
-def found_in(state: BeamState) -> Hypotheses:
+def finished_in(state: BeamState) -> Hypotheses:
     """Return what finished; the scores of a sentence whose search has not ended are UNFINISHED."""
     is_unfinished = ops.expand_dims(is_searching(state), 1)
     return state.finished._replace(scores=ops.where(is_unfinished, UNFINISHED, state.finished.scores))

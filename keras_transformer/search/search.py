@@ -71,7 +71,7 @@ class SearchStart(NamedTuple):
     @property
     def has_own_columns(self) -> bool:
         """Whether each sentence has a vocabulary of its own."""
-        return self.vocabulary is not None and self.vocabulary.pieces is not None and self.vocabulary.fits is not None
+        return self.vocabulary is not None and self.vocabulary.fits is not None
 
     def in_pieces(self, hypotheses: Hypotheses) -> Hypotheses:
         """Return what a search found, with pieces in place of columns."""
