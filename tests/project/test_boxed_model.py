@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import tomllib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from tests.support.processes import python
 
 PRESETS = ROOT / "presets"
 MULTI30K = ROOT.parent / "shared" / "data" / "multi30k"
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 PINS = re.compile(r"^([\w-]+==\S+)", re.MULTILINE)
 
 
@@ -91,6 +93,15 @@ def test_the_scores_of_its_card_are_those_of_its_translations(name):
     _, references, translations = zip(*BOXED[name].rows, strict=True)
     score = sacrebleu.corpus_bleu(translations, [references]).score
     assert f"BLEU {score:.2f} ±" in (PRESETS / name / "README.md").read_text(encoding="utf-8")
+
+
+@of_each
+def test_the_links_of_its_card_lead_somewhere_wherever_its_folder_is_put(name):
+    source = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Source"]
+    for link in LINK.findall((PRESETS / name / "README.md").read_text(encoding="utf-8")):
+        of_project = ROOT / link.removeprefix(f"{source}/blob/main/")
+        of_folder = PRESETS / name / link
+        assert ".." not in link and (of_project if link.startswith(source) else of_folder).exists(), link
 
 
 @pytest.mark.slow
