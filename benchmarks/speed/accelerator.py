@@ -3,7 +3,6 @@
 It needs jax and keras, torch for its contestants, pydantic, tomli_w and typer; it does not need TensorFlow.
 """
 
-import contextlib
 import dataclasses
 import itertools
 import pathlib
@@ -21,11 +20,10 @@ from benchmarks.speed.on_accelerator.packed_text import batch_flops, packed_batc
 from benchmarks.speed.on_accelerator.process import Measuring, Training
 from benchmarks.speed.on_accelerator.report import Measurement, as_json, chip_lines, page, table
 from benchmarks.speed.on_accelerator.task import CONTESTANTS, USUAL, Task
+from benchmarks.speed.on_accelerator.turns import answers_in_turns, seconds_until
 from benchmarks.speed.processes import ContestantProcess
 from keras_transformer.commands.console import exit_codes
 from keras_transformer.config import preset
-
-SIDE_BY_SIDE = 2  # contestants that get ready at the same time
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -83,39 +81,22 @@ def by_precision(names: Iterable[str]) -> Iterator[list[str]]:
 def compare(size: str, task: Task, names: list[str], steps: Sequence[int], deadline: float) -> list[Measurement]:
     """Measure these contestants, their rounds in turn; each number of `steps` is a round of each."""
     results = {name: blank_measurement(size, task, name) for name in names}
-    running: dict[str, ContestantProcess] = {}
 
-    def record(name: str, **values) -> None:
+    def record(name: str, event: str, **values) -> None:
         results[name] = dataclasses.replace(results[name], **values)
+        typer.echo(f"{size}: {event}")
 
-    def drop(name: str, error: BenchmarkError) -> None:
-        """Go on without a contestant that has failed."""
-        record(name, failure=str(error))
-        typer.echo(f"{size}: {error}")
-        running.pop(name).kill()
-
-    with contextlib.ExitStack() as stack:
-        for first in range(0, len(names), SIDE_BY_SIDE):
-            started, together = time.monotonic(), names[first : first + SIDE_BY_SIDE]
-            for name in together:
-                running[name] = stack.enter_context(ContestantProcess(Training, name, task))
-            for name in together:
-                try:
-                    running[name].wait_until_ready(seconds_until(deadline))
-                except BenchmarkError as error:
-                    drop(name, error)
-                    continue
-                record(name, ready_seconds=time.monotonic() - started)
-                typer.echo(f"{size}: {name} is ready after {results[name].ready_seconds:.0f} s")
-        for number, count in enumerate(steps, 1):
-            for name in list(running):
-                try:
-                    round = running[name].ask("round", count, patience=seconds_until(deadline))
-                except BenchmarkError as error:
-                    drop(name, error)
-                    continue
-                record(name, rounds=(*results[name].rounds, round))
-                typer.echo(f"{size}: {name}, round {number}: {1000 * round.seconds / count:.1f} ms per step")
+    for name, count, answer in answers_in_turns(
+        lambda name: ContestantProcess(Training, name, task), names, steps, deadline
+    ):
+        if isinstance(answer, BenchmarkError):
+            record(name, str(answer), failure=str(answer))
+        elif count is None:
+            record(name, f"{name} is ready after {answer:.0f} s", ready_seconds=answer)
+        else:
+            rounds = (*results[name].rounds, answer)
+            milliseconds = 1000 * answer.seconds / count
+            record(name, f"{name}, round {len(rounds)}: {milliseconds:.1f} ms per step", rounds=rounds)
     return list(results.values())
 
 
@@ -123,10 +104,6 @@ def blank_measurement(size: str, task: Task, name: str) -> Measurement:
     tokens = statistics.mean(map(target_tokens, task.batches))
     flops = statistics.mean(batch_flops(task.config, batch) for batch in task.batches)
     return Measurement(size, name, tokens, flops)
-
-
-def seconds_until(deadline: float) -> float:
-    return max(deadline - time.monotonic(), 0.0)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ It needs jax, keras, and what benchmarks/speed/accelerator.py needs, ctranslate2
 TensorFlow.
 """
 
-import contextlib
 import dataclasses
 import json
 import pathlib
@@ -17,10 +16,11 @@ import typer
 
 from benchmarks.errors import BenchmarkError, names_in
 from benchmarks.result_files import command_line, write_result
-from benchmarks.speed.accelerator import SIDE_BY_SIDE, measured_chip, seconds_until
+from benchmarks.speed.accelerator import measured_chip
 from benchmarks.speed.on_accelerator.chip import Chip
 from benchmarks.speed.on_accelerator.report import NO_ACCELERATOR, chip_lines, markdown
 from benchmarks.speed.on_accelerator.translation import CONTESTANTS, Case, Round, Translation, needed_bytes
+from benchmarks.speed.on_accelerator.turns import answers_in_turns
 from benchmarks.speed.processes import ContestantProcess
 from benchmarks.speed.translate_work import SOURCE_TOKENS, TARGET_TOKENS
 from keras_transformer.commands.console import exit_codes
@@ -115,34 +115,18 @@ def compare(
 ) -> list[Translated]:
     """Measure every case with these contestants, in turns. One that fails goes no further; the others do."""
     results = {(name, case): Translated(size, name, case) for case in cases for name in names}
-    running: dict[str, ContestantProcess] = {}
-
-    def drop(name: str, error: BenchmarkError) -> None:
-        typer.echo(f"{size}: {error}")
-        running.pop(name).kill()
-        for case in cases:
-            results[name, case] = dataclasses.replace(results[name, case], failure=str(error))
-
-    with contextlib.ExitStack() as stack:
-        for first in range(0, len(names), SIDE_BY_SIDE):
-            together, started = names[first : first + SIDE_BY_SIDE], time.monotonic()
-            for name in together:
-                running[name] = stack.enter_context(ContestantProcess(Translation, name, config, cases))
-            for name in together:
-                try:
-                    running[name].wait_until_ready(seconds_until(deadline))
-                    typer.echo(f"{size}: {name} is ready after {time.monotonic() - started:.0f} s")
-                except BenchmarkError as error:
-                    drop(name, error)
-        for case in cases:
-            for _ in range(rounds):
-                for name in list(running):
-                    try:
-                        round = running[name].ask("round", case, patience=seconds_until(deadline))
-                    except BenchmarkError as error:
-                        drop(name, error)
-                        continue
-                    results[name, case] = with_round(results[name, case], round)
+    questions = [case for case in cases for _ in range(rounds)]
+    for name, question, answer in answers_in_turns(
+        lambda name: ContestantProcess(Translation, name, config, cases), names, questions, deadline
+    ):
+        if isinstance(answer, BenchmarkError):
+            typer.echo(f"{size}: {answer}")
+            for case in cases:
+                results[name, case] = dataclasses.replace(results[name, case], failure=str(answer))
+        elif question is None:
+            typer.echo(f"{size}: {name} is ready after {answer:.0f} s")
+        else:
+            results[name, question] = with_round(results[name, question], answer)
     return list(results.values())
 
 
