@@ -5,8 +5,9 @@
 # make install     everything into .venv, with the command .venv/bin/keras-transformer
 # make serve       serves what the demo exported, with a page at http://localhost:8501/
 # make check       in about 13 minutes on two cores: the tests that start no process and train nothing for long
-# make test        in some 45 minutes on two cores: every law of this project's own code
-# make test-all    in some 35 minutes: also what needs other programs (`make peers`) or walks a whole release
+# make test        in some 25 minutes on two cores: the laws of this project's own code, most of them
+# make test-all    in some two hours: all laws, also those of further kinds and formats, what needs other programs
+#                  (`make peers`), and what walks a whole release
 # make longest     make test-all, and keeps in tests/longest.json which files take longest, to begin with them
 # make check-learning  a training of minutes whose validation loss must come out right; SEED=2 takes another seed
 # make attack      10,000 bad requests to a local server; ATTACK_REQUESTS=100000 sends more
@@ -103,13 +104,13 @@ multi30k: install
 	$(program) multi30k $(if $(FROM),--from '$(FROM)')
 
 check: install
-	$(pytest) -m "not slow and not release"
+	$(pytest) -m "not slow and not nightly and not release"
 
 # in three parts, since a process keeps what TensorFlow loads: in one, two workers grow to 20 GB
 test: install
-	$(pytest) -m "not release" tests/export tests/cluster
-	$(pytest) -m "not release" tests/library tests/project
-	$(pytest) -m "not release" tests/train tests/benchmarks
+	$(pytest) -m "not nightly and not release" tests/export tests/cluster
+	$(pytest) -m "not nightly and not release" tests/library tests/project
+	$(pytest) -m "not nightly and not release" tests/train tests/benchmarks
 
 test-all: install
 	$(pytest)

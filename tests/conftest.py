@@ -1,4 +1,4 @@
-"""Settings that must stand before the first test file imports Keras or TensorFlow, and the three tiers of tests."""
+"""Settings that must stand before the first test file imports Keras or TensorFlow, and the tiers of tests."""
 
 import gc
 import json
@@ -165,11 +165,12 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.release)
 
 
+TIERS = ("slow", "nightly", "release")  # of tests that may start processes
 MARK_IT = "this test starts a process: mark it with @pytest.mark.slow or, if it needs other programs, release"
 
 
 class NoPython(subprocess.Popen):
-    """What `subprocess.Popen` is while a test runs that is not marked slow: it refuses to start Python."""
+    """What `subprocess.Popen` is while a test runs that has no tier: it refuses to start Python."""
 
     def __init__(self, args, *rest, **options):
         assert args[0] != sys.executable, MARK_IT
@@ -183,7 +184,7 @@ def no_start(process):
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     with pytest.MonkeyPatch.context() as patch:
-        if item.get_closest_marker("slow") is None and item.get_closest_marker("release") is None:
+        if not any(map(item.get_closest_marker, TIERS)):
             patch.setattr(subprocess, "Popen", NoPython)
             patch.setattr(multiprocessing.process.BaseProcess, "start", no_start)
         return (yield)

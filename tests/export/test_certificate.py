@@ -63,7 +63,7 @@ def test_every_signature_is_warmed_up_and_answers_its_requests(whole_version):
     assert Version(whole_version).warm_up() == len(asked)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_alignment_layer_of_the_command_arrives(random_folder, tmp_path):
     result = invoke(app, random_folder, "--to", tmp_path, "--alignment-layer", "7", "--no-check")
     assert_one_sentence(result, "aligned by block 7", "1 to")

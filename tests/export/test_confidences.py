@@ -59,7 +59,7 @@ def test_without_a_calibration_there_is_no_output():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_both_signatures_have_the_confidences_of_the_translator(pair):
     lines = [*SENTENCES[:4], " "]
     ask = asker(ServedGraph(*pair, OPTIONS, 40, calibration=CURVE))

@@ -78,6 +78,7 @@ def test_the_cost_counts_the_weights_that_there_are(config):
     assert parameter_count(config) == model_of(config).count_params()
 
 
+@pytest.mark.nightly
 @needs("ctranslate2")
 @every_value
 def test_ctranslate2_gives_a_token_the_same_probability_or_refuses_by_name(config, tmp_path, monkeypatch):
@@ -92,6 +93,7 @@ def test_ctranslate2_gives_a_token_the_same_probability_or_refuses_by_name(confi
     assert_close(found.log_probs, whole(model_of(config)), atol=1e-3)
 
 
+@pytest.mark.nightly
 @every_value
 def test_hugging_face_gives_a_token_the_same_probability_or_refuses_by_name(config, tmp_path):
     """An import of such a folder computes what MarianMTModel does (tests/library/test_huggingface.py)."""

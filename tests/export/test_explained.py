@@ -77,11 +77,13 @@ def test_the_beam_leads_to_the_best_translation(explained):
         assert items(explained["pieces"][row]) in paths
 
 
+@pytest.mark.nightly
 def test_a_blank_line_has_no_explanation(explained):
     for name, value in no_explanation().items():
         assert explained[name][1] == value.numpy()
 
 
+@pytest.mark.nightly
 def test_options_arrive(ask, explained):
     greedy = ask("explain", LINES[:1], beam_size=1)
     assert "0" in set(items(greedy["beam_slots"][0])) <= {"0", "-1"}
@@ -92,6 +94,7 @@ def test_options_arrive(ask, explained):
     assert forced["pieces"][0].decode().startswith(pieces.strip())
 
 
+@pytest.mark.nightly
 def test_what_it_reads_and_how_many_lines_it_takes_is_bounded(pair):
     ask = asker(ServedGraph(*pair, SearchOptions(extra_length=100), 512))
     found = ask("explain", ["a dog " * 200], min_length=150)
@@ -101,5 +104,6 @@ def test_what_it_reads_and_how_many_lines_it_takes_is_bounded(pair):
         ask("explain", ["a"] * (EXPLAINED_LINES + 1))
 
 
+@pytest.mark.nightly
 def test_no_lines_have_no_explanations(ask):
     assert all(len(values) == 0 for values in ask("explain", []).values())

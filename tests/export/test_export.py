@@ -60,6 +60,7 @@ def test_exported_equals_in_process(both):
     assert_same(exported.translate(SENTENCES), expected)
 
 
+@pytest.mark.nightly
 def test_both_translate_unusual_lines_alike(both):
     translator, exported = both
     expected = translator.translate(STRANGE)
@@ -78,7 +79,7 @@ def test_every_kind_of_transformer_is_exported(tmp_path, variant):
     assert_same(ExportedTranslator(tmp_path / "1").translate(lines), translator.translate(lines))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_export_in_bfloat16_has_half_the_size_and_translates_as_the_translator_in_bfloat16(tmp_path, both):
     transformer, tokenizer = load_run(random_run(tmp_path / "run"))
     transformer = in_precision(transformer, "bfloat16")
@@ -93,7 +94,7 @@ def test_an_export_in_bfloat16_has_half_the_size_and_translates_as_the_translato
     assert sizes[0] < 0.6 * sizes[1]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_beam_of_one_is_exported(tmp_path):
     translator = write_version(random_run(tmp_path / "run"), tmp_path / "1", SearchOptions(beam_size=1, extra_length=5))
     assert_same(ExportedTranslator(tmp_path / "1").translate(SENTENCES), translator.translate(SENTENCES))
@@ -175,6 +176,7 @@ def test_a_model_of_another_precision_is_refused(tmp_path):
         ServedGraph(Transformer(RUN_MODEL, dtype="mixed_bfloat16"), tokenizer, OPTIONS, MAX_SOURCE_TOKENS)
 
 
+@pytest.mark.nightly
 def test_the_warm_up_requests_are_prediction_logs(both):
     records = tf.data.TFRecordDataset(str(both[1].path / WARM_UP_REQUESTS))
     requests = [PredictionLog.FromString(record.numpy()).predict_log.request for record in records]
@@ -188,7 +190,7 @@ def test_the_warm_up_requests_are_prediction_logs(both):
     assert 0 < lengths[0] < lengths[1] < lengths[2]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("option", [{"coverage_penalty": 0.7}, {"length_normalization": "tokens"}])
 def test_what_an_export_has_in_its_scores_is_in_what_it_finds_and_in_what_it_scores(pair, option):
     options, lines = SearchOptions(extra_length=6, **option), SENTENCES[:6]

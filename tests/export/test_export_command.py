@@ -96,7 +96,7 @@ def test_without_sentences_to_compare_on_nothing_is_exported(run, tmp_path):
     assert not (tmp_path / "exports").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("content", "words"),
     [(b"one\ntwo\nth\xe4t\n", ["line 3", "0xe4"]), (b"\n \n", ["no sentence"]), (None, ["There is no file"])],
@@ -172,7 +172,7 @@ def translations_of(run, settings):
     return [translation.text for translation in found], scores_of(found)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_option_arrives_in_the_served_graph(run, tmp_path, request):
     """The version translates as a Translator with these options, and not as one without one of them."""
     arguments = [word for name, value in TOLD.items() for word in (f"--{name.replace('_', '-')}", value)]
@@ -188,7 +188,7 @@ def test_every_option_arrives_in_the_served_graph(run, tmp_path, request):
         assert scores_of(found) != pytest.approx(without, abs=1e-3), name
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_precision_is_that_of_the_variables_that_are_written(run, tmp_path):
     assert run_export(run, "--to", tmp_path, "--no-check", "--precision", "bfloat16", *ALONE).exit_code == 0
     saved = tf.train.load_checkpoint(str(tmp_path / "1" / "variables" / "variables"))
@@ -197,7 +197,7 @@ def test_the_precision_is_that_of_the_variables_that_are_written(run, tmp_path):
     assert len(dtypes) > 10 and set(dtypes.values()) == {tf.bfloat16}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_bound_of_learned_positions_arrives_in_the_served_graph(tmp_path):
     run = random_run(tmp_path / "run", positions="learned", max_positions=9)
     assert run_export(run, "--to", tmp_path / "exports", "--no-check", *ALONE).exit_code == 0
@@ -221,7 +221,7 @@ def test_an_export_prints_the_comparison_and_the_version_but_no_notice_of_a_libr
     assert "LOG(INFO)" not in process.stderr and "INFO: written; comparing" in process.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_mistake_ends_the_process_with_exit_code_1():
     process = fork_python("-m", "export", "no such run", "--to", "no such folder", "--no-check")
     assert (process.returncode, process.stdout) == (1, "")
@@ -245,7 +245,7 @@ main()
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signals")
 @pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_an_export_and_leaves_nothing(run, tmp_path, number, code):

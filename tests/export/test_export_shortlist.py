@@ -75,7 +75,7 @@ def test_the_translator_writes_pieces_of_the_shortlist_alone_in_any_batch(run, t
     assert sum(some.ids != one.ids for some, one in zip(expected, without.translate(LINES), strict=True)) > 5
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_prefix_is_written_whatever_the_shortlist_has(translator):
     found = translator.translate(LINES[:3], prefixes=["forty-one dogs", "Küche", ""])
     assert found[0].text.startswith("forty-one dogs") and found[1].text.startswith("Küche")

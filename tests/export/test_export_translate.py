@@ -161,6 +161,7 @@ def test_a_folder_without_an_export_is_refused(tmp_path):
     assert_one_sentence(run_translate(tmp_path), tmp_path / "1", "cannot be loaded")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "name, keep", [("variables.data-00000-of-00001", 0.5), ("variables.index", 0.5), ("variables.index", 0)]
 )
@@ -208,7 +209,7 @@ assert not [name for name in sys.modules if name.partition(".")[0] in ("export",
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_script_with_tensorflow_alone_needs_nothing_but_a_signature(served):
     """The object that was loaded is gone: no variable stands for it."""
     process = python("-c", ONE_LINE, served[0] / "1", stdin=encoded(SENTENCES[:2]))

@@ -133,7 +133,7 @@ def test_what_is_written_is_imported_bit_for_bit(variant, tmp_path):
         np.testing.assert_array_equal(array, ours.get(path, np.zeros_like(array)), err_msg=path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_import_is_written_and_imported_again_bit_for_bit(tmp_path):
     run = random_run(tmp_path / "run", attention_bias=True, logits_bias=True, dropout=0.1)
     imports = []
@@ -161,7 +161,7 @@ def test_weights_that_are_not_the_run_s_are_not_published(random_folder, tmp_pat
     assert not (tmp_path / "to").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_model_of_two_sentencepiece_models_is_written_and_imported_again(tmp_path):
     first = import_folder(MARIAN / "self-attention.npz")
     write_run(first, tmp_path / "run")

@@ -95,6 +95,7 @@ def test_every_engine_writes_the_language_that_is_asked(engines, name, target):
         assert told(engines[name].translate(LINES, target_language="deu")) == told(expected)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize(("how", "verb"), [({"target_language": "xx"}, "writes"), ({"source_language": "xx"}, "reads")])
 def test_every_engine_refuses_a_language_that_the_model_lacks_and_names_those_it_has(engines, name, how, verb):
@@ -103,6 +104,7 @@ def test_every_engine_refuses_a_language_that_the_model_lacks_and_names_those_it
     assert isinstance(error.value, UserError) or name == "Spark"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("target", ["de", "fr"])
 def test_every_work_on_a_cluster_is_in_the_languages_that_are_asked(engines, export, target):
     rows, ask = [(line, SENTENCES[-1]) for line in SENTENCES[:5]], Ask(source_language="en", target_language=target)
@@ -119,6 +121,7 @@ def test_every_work_on_a_cluster_is_in_the_languages_that_are_asked(engines, exp
     assert found == pytest.approx([each.log_probability for each in scores], abs=2e-3)
 
 
+@pytest.mark.nightly
 def test_endpoints_write_the_language_of_their_field_whatever_a_text_begins_with(engines):
     """A tag that the model has not is text, its own source tag is read once, another one is refused.
 
@@ -149,6 +152,7 @@ def test_endpoints_write_the_language_of_their_field_whatever_a_text_begins_with
     assert "begins with the tag of another" in translations("__fr__ the cat", stream=True).json()["error"]["message"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("code", [b"xx", b"\xff\xfe", b"x" * 10_000])
 def test_a_code_that_is_no_language_is_refused_by_a_request_whatever_its_bytes_are(engines, code):
     """JSON has bytes that are no text as base64."""
@@ -160,6 +164,7 @@ def test_a_code_that_is_no_language_is_refused_by_a_request_whatever_its_bytes_a
     assert len(refused.json()["error"]) < 200
 
 
+@pytest.mark.nightly
 def test_a_version_says_its_languages_and_damage_is_one_sentence(export, tmp_path):
     version, _ = export
     assert languages_in(version) == M2M.by_default("en", "de")
@@ -181,6 +186,7 @@ def test_commands_take_languages(export, translate_export):
         assert result.stdout == f"{expected.text}\n"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("asked", [("--to", "xx"), ("--from", "xx"), ("--to", "de", "--n-best", "99")])
 def test_what_the_graph_refuses_ends_the_command_with_its_sentence(export, translate_export, asked):
     version, _ = export
@@ -189,6 +195,7 @@ def test_what_the_graph_refuses_ends_the_command_with_its_sentence(export, trans
     assert "Traceback" not in result.stderr and "node" not in result.stderr and "assertion" not in result.stderr
 
 
+@pytest.mark.nightly
 def test_an_export_whose_requests_need_a_language_wants_a_default(export, tmp_path):
     _, run = export
     result = invoke(app, run, "--to", tmp_path / "model", "--target-language", "de")
@@ -201,6 +208,7 @@ def test_an_export_whose_requests_need_a_language_wants_a_default(export, tmp_pa
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.nightly
 def test_a_run_whose_own_text_has_tags_is_exported_with_a_default(export, tmp_path):
     """The validation text has a tag for each line, of another language too."""
     _, of_m2m = export
@@ -216,6 +224,7 @@ def test_a_run_whose_own_text_has_tags_is_exported_with_a_default(export, tmp_pa
     assert told(LiteTranslator(tmp_path / "lite").translate(LINES[:3])) == told(expected)
 
 
+@pytest.mark.nightly
 def test_a_run_of_one_pair_refuses_others(export, tmp_path):
     _, run = export
     pair = Languages({"en": ""}, {"de": ""})

@@ -75,7 +75,7 @@ def test_the_pieces_of_what_is_shown_while_it_is_written_are_the_answer(server, 
     assert re.fullmatch(r"\{n, plural, one \{.*\} other \{.*\}\}", by_name["message"][0])  # not on its way
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_beam_and_the_first_of_two_models_come_in_whole_sentences(server):
     text = TEXTS["sentences"]
     [pieces] = pieces_of(server, input=text, model="beam")
@@ -92,7 +92,7 @@ def test_a_beam_that_the_model_does_not_have_is_refused_before_anything_is_sent(
     assert found.status_code == 400 and "beam_size" in found.json()["error"]["message"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_translations_that_the_server_itself_stops_do_not_count_as_cut(server):
     def cut():
         metrics = requests.get(f"{server}/monitoring/prometheus/metrics", timeout=60).text

@@ -54,6 +54,7 @@ def told(translations):
     return [(each.text, pytest.approx(each.score, abs=1e-3)) for each in translations]
 
 
+@pytest.mark.nightly
 def test_every_engine_translates_as_the_run_does(run, tmp_path):
     names = "--signature", "serving_default", "--signature", "translate", "--litert"
     version = exported(run, tmp_path / "model", *names) / "1"
@@ -68,6 +69,7 @@ def test_every_engine_translates_as_the_run_does(run, tmp_path):
             assert told(engine.translate(LINES)) == told(expected)
 
 
+@pytest.mark.nightly
 def test_a_model_of_one_target_is_told_the_source_by_a_last_token(eager, tmp_path):
     """In a served graph, which all engines share but LiteRT, and in LiteRT."""
     run = imported(tmp_path, ONE_TARGET)
@@ -86,6 +88,7 @@ def test_a_model_of_one_target_is_told_the_source_by_a_last_token(eager, tmp_pat
     assert told(lite.translate(LINES[:5])) == told(translator.translate(LINES[:5], source_language="en"))
 
 
+@pytest.mark.nightly
 def test_a_litert_model_in_int8_translates(run, tmp_path):
     lite = LiteTranslator(exported(run, tmp_path / "lite", "--format", "litert", "--quantization", "int8"))
     expected = Translator.load(run, max_source_tokens=16).translate(
@@ -96,6 +99,7 @@ def test_a_litert_model_in_int8_translates(run, tmp_path):
     assert same >= 0.4 and all(np.isfinite(each.score) for each in found)
 
 
+@pytest.mark.nightly
 def test_a_pipeline_is_told_its_languages(run):
     languages = {"src_lang": "en", "tgt_lang": "ro"}
     pipeline = kt.pipeline("translation", model=str(run), **languages)

@@ -101,7 +101,7 @@ MODELS = """model_config_list {{
 }}"""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signals")
 def test_a_file_of_models_is_served_and_read_again_until_the_end(echo_folder, tmp_path):
     file, log = tmp_path / "models.config", tmp_path / "log"
@@ -129,7 +129,7 @@ def test_a_file_of_models_is_served_and_read_again_until_the_end(echo_folder, tm
     assert "the model two is no longer served" in log.read_text() and "Traceback" not in log.read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_second_signal_ends_the_server_at_once(echo_folder, tmp_path):
     log = tmp_path / "log"
     with start_python("-m", "export.serve", echo_folder, "--port", 0, "--grpc-port", 0, log=log) as process:
@@ -150,7 +150,7 @@ def test_a_second_signal_ends_the_server_at_once(echo_folder, tmp_path):
         assert process.wait(timeout=60) == 143
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_batch_that_outlives_the_drain_does_not_keep_the_process(echo_folder, tmp_path):
     log, options = tmp_path / "log", ["--port", 0, "--grpc-port", 0, "--drain-seconds", 0.2]
     with start_python("-m", "export.serve", echo_folder, *options, log=log) as process:

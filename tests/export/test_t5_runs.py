@@ -76,6 +76,7 @@ def test_the_served_graph_answers_as_the_run_does(eager, runs, expected, kind):
     np.testing.assert_allclose(answer["log_probability"], [pair.log_probability for pair in scored], atol=1e-3)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", [T5, MADLAD])
 @pytest.mark.parametrize("quantization", [None, "int8"])
 def test_a_litert_model_is_told_its_language_as_the_run_is(runs, expected, kind, quantization, tmp_path):
@@ -91,6 +92,7 @@ def test_a_litert_model_is_told_its_language_as_the_run_is(runs, expected, kind,
     assert found[:2] == texts(lite.translate([TAGS[kind] + line for line in LINES[:2]]))
 
 
+@pytest.mark.nightly
 def test_a_version_names_its_languages_and_every_runtime_translates_as_the_run(runs, expected, tmp_path):
     """The export publishes it only if TensorFlow's C API and the local server do."""
     how = "--signature", "serving_default", "--target-language", "de"
@@ -102,6 +104,7 @@ def test_a_version_names_its_languages_and_every_runtime_translates_as_the_run(r
     assert [each["translation_text"] for each in piped(LINES[:2])] == texts(expected(MADLAD)[:2])
 
 
+@pytest.mark.nightly
 @needs("ctranslate2")
 @pytest.mark.parametrize("kind", [T5, MADLAD])
 def test_ctranslate2_scores_as_the_run_does(runs, kind, tmp_path):
@@ -110,6 +113,7 @@ def test_ctranslate2_scores_as_the_run_does(runs, kind, tmp_path):
     assert result.exit_code == 0, result.output
 
 
+@pytest.mark.nightly
 def test_commands_and_the_pipeline_take_the_language(runs):
     stdin = "".join(f"{line}\n" for line in LINES[:2])
     result = invoke(translate_app, runs(T5), "--from", "en", "--to", "de", stdin=stdin)

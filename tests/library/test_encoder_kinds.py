@@ -183,7 +183,7 @@ def convolutional(tmp_path_factory):
     return load_run(random_run(tmp_path_factory.mktemp("runs") / "run", encoder_layer="convolutional"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_on_numbers_shows_the_attention_that_there_is(tmp_path):
     config = write_config(tmp_path)
     changes = (
@@ -214,7 +214,7 @@ def test_without_attention_in_the_encoder_an_explanation_has_the_rest(convolutio
     assert np.shape(explanation.attention["memory"])[:2] == (1, 4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_served_graph_translates_and_explains_as_the_translator_does(eager, convolutional):
     ask = asker(ServedGraph(*convolutional, OPTIONS, 40))
     lines = SENTENCES[:1]

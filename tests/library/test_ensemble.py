@@ -92,13 +92,13 @@ def test_a_model_with_itself_is_the_model():
     assert_same_hypotheses(found_by(19, 19), found_by(19))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_ensemble_finds_other_outputs_than_its_members():
     first_ids = [[tokens_of(ids[0]) for ids in found_by(*seeds)[0]] for seeds in [SEEDS, *([seed] for seed in SEEDS)]]
     assert all(first_ids[0] != alone for alone in first_ids[1:])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("order", [SEEDS[1:] + SEEDS[:1], SEEDS[2:] + SEEDS[:2]], ids=["rotated", "rotated twice"])
 def test_the_order_of_the_members_changes_nothing(order):
     assert_same_hypotheses(found_by(*order), found_by(*SEEDS))
@@ -113,7 +113,7 @@ def test_static_shapes_change_nothing():
     assert_same_hypotheses(tuple(map(as_numpy, compiled)), found_by(*SEEDS))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_coverage_penalty_is_that_of_the_mean_coverage():
     state = decoder_of(*SEEDS).start(SOURCES, 3, counts_attention=True)
     members = [decoder_of(seed).start(SOURCES, 3, counts_attention=True) for seed in SEEDS]
@@ -126,7 +126,7 @@ def test_a_coverage_penalty_is_that_of_the_mean_coverage():
     assert_same_hypotheses(found_by(19, 19, options=covering), found_by(19, options=covering))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_member_is_asked_for_a_position_that_it_has_not_learned():
     short = LIVELY.replace(positions="learned", max_positions=6)
     longer = LIVELY.replace(positions="learned", max_positions=8)
@@ -187,7 +187,7 @@ def test_a_coverage_penalty_needs_members_that_attend(runs):
         Translator([transformer, deaf], tokenizer, SearchOptions(coverage_penalty=0.5))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_one_member_whose_probabilities_are_no_numbers_is_one_sentence(runs):
     transformer, tokenizer = load_run(runs[0])
     broken, _ = load_run(runs[1])
@@ -261,7 +261,7 @@ APPS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("app", APPS.values(), ids=APPS)
 def test_a_run_with_other_pieces_is_refused_in_a_sentence(runs, text, tmp_path, app):
     other = tmp_path / "other"

@@ -86,7 +86,7 @@ def test_the_beam_has_the_log_probability_of_every_output(explanation):
         assert min(abs(one.log_probability - end) for end in ends) < 2e-4
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_shows_what_the_served_graph_shows(pair, explanation):
     ask = asker(ServedGraph(*pair, OPTIONS, 40))
     answer = {name: values[0] for name, values in ask("explain", [SENTENCE], n_best=3).items()}
@@ -110,7 +110,7 @@ def test_rows_of_attention_sum_to_1_and_have_a_place_for_each_piece(explanation)
         np.testing.assert_allclose(np.sum(weights, axis=-1), 1, atol=0.001 * source)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_attention_is_the_best_outputs_alone_if_others_are_longer(pair):
     options = SearchOptions(beam_size=12, n_best=12, length_penalty=0.0, extra_length=6)
     found = Explainer(*pair, options).explain(SENTENCES[1])
@@ -141,7 +141,7 @@ def test_long_sentences_and_outputs_are_cut(pair, caplog):
     assert len(found.source_pieces) == EXPLAINED_TOKENS == len(found.translations[0].pieces)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_output_has_at_most_max_length_pieces(pair, explanation):
     assert min(len(one.pieces) for one in explanation.translations) > 3
     found = Explainer(*pair, dataclasses.replace(OPTIONS, max_length=3)).explain(SENTENCE)
@@ -169,7 +169,7 @@ def test_a_model_whose_probabilities_are_no_numbers_is_one_sentence(pair):
         Explainer(model, pair[1], OPTIONS).explain(SENTENCE)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_model_in_float64_is_explained(pair):
     model = Transformer(pair[0].transformer_config, dtype="float64")
     model.set_weights(pair[0].get_weights())

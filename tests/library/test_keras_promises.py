@@ -100,7 +100,7 @@ def test_what_is_left_out_of_a_block_is_as_in_the_base_model_but_for_its_dropout
     assert inspect.signature(layers.FeedForward).parameters["activation"].default == defaults["activation"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:Layer")  # Keras warns of each layer that it cannot quantize
 @pytest.mark.parametrize("mode", ["int8", "int4", "float8"])
 @every_layer_with_weights
@@ -183,7 +183,7 @@ def test_a_token_embedding_may_come_first_in_a_sequential_model_and_keeps_large_
     assert np.abs(as_floats(embedding(np.array([[257.0]]))) - as_floats(embedding(np.array([[256]])))).max() > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_layer
 def test_a_compiled_model_computes_the_same(layer_class, arguments, inputs):
     model = randomise(functional(layer_class(**arguments), inputs))

@@ -121,7 +121,7 @@ WORK = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("work", WORK)
 @pytest.mark.parametrize("kind", ADVERSARIAL)
 def test_four_times_the_line_takes_about_four_times_the_time(work, kind):
@@ -170,7 +170,7 @@ def test_every_pattern_of_text_reads_a_line_in_time_that_grows_with_it():
     assert count > 30 and not slow
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_so_does_every_pattern_of_the_project():
     packages = [importlib.import_module(name) for name in ("keras_transformer", "export", "train", "cluster")]
     count, slow = slow_patterns(packages)

@@ -187,7 +187,7 @@ def test_saved_weights_fit_a_new_model_of_the_same_config(model, tmp_path):
     assert_close(other(padded()), model(padded()), atol=0, rtol=0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision_keeps_weights_in_float32_and_logits_close(model, policy):
     half = Transformer(model.transformer_config, dtype=policy)
@@ -200,7 +200,7 @@ def test_mixed_precision_keeps_weights_in_float32_and_logits_close(model, policy
     assert distance.max() < 0.1  # of a probability; a NaN fails too
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
 def test_a_saved_model_keeps_its_precision_and_its_name(policy, tmp_path):
     Transformer(SMALL, dtype=policy, name="small").save(tmp_path / "model.keras")
@@ -279,7 +279,7 @@ def shape_fields(config):
 DISTINCT = {str(shape_fields(config)): name for name, config in reversed(PRESETS.items())}.values()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", DISTINCT)
 def test_a_preset_at_a_sixteenth_of_its_width_builds_the_shapes_of_its_fields(name):
     whole = PRESETS[name]

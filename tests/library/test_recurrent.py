@@ -198,7 +198,7 @@ def test_a_beam_of_one_is_greedy():
         assert tokens == best.tolist()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["dot", "general_lstm_deep", "not_fed", "additive"])
 @pytest.mark.parametrize("static_shapes", [False, True], ids=["growing", "static"])
 def test_a_coverage_penalty_counts_the_attention_of_the_whole_output(name, static_shapes):
@@ -241,7 +241,7 @@ def test_a_saved_model_is_the_same_model(tmp_path):
     assert_close(loaded(PACKED), model(PACKED))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_in_bfloat16_states_are_bfloat16_and_logits_are_close():
     half = build_model(CONFIGS["general_lstm_deep"], dtype="mixed_bfloat16")
     for weight, other in zip(half.weights, model_of("general_lstm_deep").weights, strict=True):
@@ -254,7 +254,7 @@ def test_in_bfloat16_states_are_bfloat16_and_logits_are_close():
     assert {keras.backend.standardize_dtype(part.dtype) for part in state.parts} == {"bfloat16"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["general_lstm_deep", "additive"])
 def test_all_of_a_model_can_be_bfloat16_as_for_translating_in_that_precision(name):
     half = in_precision(model_of(name), "bfloat16")

@@ -184,7 +184,7 @@ def test_a_token_that_lengthens_the_word_of_a_phrase_comes_if_there_is_room_for_
     assert allowed[B] == (room == 3) and allowed[A] and not allowed[EOS]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_any_model_has_every_phrase_beside_placeholders_and_prefixes(translator):
     prefixes = ["the do", "", "", "a h", ""]
     ways = [{}, {"protect": "placeholders"}, {"prefixes": prefixes}, {"prefixes": prefixes, "protect": "placeholders"}]

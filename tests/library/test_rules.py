@@ -205,7 +205,7 @@ def distribution(log_probs, temperature=1.0, top_k=0, top_p=1.0):
     return result
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("how", [{}, {"temperature": 2.0}, {"top_k": 2}, {"top_p": 0.7}, {"top_k": 2, "top_p": 0.6}])
 def test_outputs_are_drawn_as_often_as_they_are_probable(how):
     log_probs, count = random_tables(1, seed=3)[0], 4000

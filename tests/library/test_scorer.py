@@ -51,7 +51,7 @@ def test_a_translation_has_the_score_that_the_search_gave_it(scorer, translation
         assert len(found.pieces) == len(one.ids) and found.pieces[-1] == "</s>"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("precision", ["float32", None])
 def test_translator_scorer_and_explainer_compute_in_one_precision(pair, precision):
     half = build_model(pair[0].model_config, dtype="bfloat16")
@@ -139,7 +139,7 @@ def test_invalid_limits_are_named(pair, field, value):
         Scorer(*pair, **{field: value})
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_learned_positions_bound_both_sides_as_in_a_translation(tmp_path):
     learned = random_run(tmp_path / "learned", positions="learned", max_positions=12)
     scorer, source = Scorer.load(learned, length_penalty=1.0), "the cat sat on the mat " * 3

@@ -180,6 +180,7 @@ def talkative_transformer():
     return transformer
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("static_shapes", [False, True], ids=["growing", "static"])
 @pytest.mark.parametrize("options", [SearchOptions(3, extra_length=500, n_best=3), SearchOptions(1, extra_length=500)])
 def test_outputs_of_500_tokens_have_their_teacher_forced_log_probability(options, static_shapes):

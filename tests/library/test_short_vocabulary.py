@@ -178,7 +178,7 @@ def test_a_sentence_is_translated_as_if_alone(static_shapes):
         assert_close(as_numpy(alone.scores)[0], scores, atol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_mean_of_an_ensemble_is_over_the_shortlist(static_shapes):
     shortlist = random_shortlist()
     masked = EnsembleDecoder([Masked(decoder, possible_in(shortlist)) for decoder in decoders()])
@@ -242,7 +242,7 @@ def expected_of_kind(kind):
     return found(Masked(decoder, possible_in(random_shortlist(1), rows)), rows, static_shapes=True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_model_has_shortlists(kind, static_shapes):
     shortlisted = found(decoder_of(kind), SOURCES[::3], static_shapes=static_shapes, shortlist=random_shortlist(1))
@@ -260,7 +260,7 @@ def test_a_traced_search_looks_at_pieces_of_the_shortlist():
     assert [as_numpy(leaf).tolist() for leaf in seen[:4]] == [as_numpy(leaf).tolist() for leaf in expected[:4]]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("rules", ["plain", "drawing"])
 def test_a_graph_that_knows_no_sizes_finds_the_same(rules):
     options, table = RULES[rules], table_of(random_shortlist())

@@ -79,6 +79,7 @@ def test_it_trains_compiled_with_xla_as_without():
         assert_close(compiled_history[name], plain[name], rtol=1e-3)
 
 
+@pytest.mark.nightly
 def test_a_saved_model_comes_back_with_weights_loss_metrics_and_schedule(fitted, tmp_path):
     model, _ = fitted
     model.save(tmp_path / "m.keras")
@@ -103,6 +104,7 @@ def test_training_goes_on_from_a_saved_model_as_without_saving(tmp_path):
     assert_close(predictions(loaded), predictions(model), atol=1e-6)
 
 
+@pytest.mark.nightly
 def test_a_process_that_imports_keras_and_the_package_loads_a_saved_model(fitted, tmp_path):
     model, _ = fitted
     model.save(tmp_path / "m.keras")
@@ -118,6 +120,7 @@ numpy.save("logits.npy", model.predict(dict(numpy.load("inputs.npz")), batch_siz
     assert_close(np.load(tmp_path / "logits.npy"), predictions(model), atol=1e-6)
 
 
+@pytest.mark.nightly
 def test_an_exported_model_gives_the_same_logits_for_any_shape(fitted, tmp_path):
     model, _ = fitted
     model.export(tmp_path / "exported", verbose=False)
@@ -127,6 +130,7 @@ def test_an_exported_model_gives_the_same_logits_for_any_shape(fitted, tmp_path)
         assert_close(served.serve(inputs), model(inputs, training=False), atol=1e-5)
 
 
+@pytest.mark.nightly
 def test_tensorboard_logs_loss_and_metrics_of_every_epoch(fitted, logged):
     _, history = fitted
     for side, prefix in (("train", ""), ("validation", "val_")):
@@ -162,6 +166,7 @@ def test_two_batches_with_accumulated_gradients_are_one_update_with_their_mean()
         assert_close(found, before - 0.1 * (one + other) / 2, atol=1e-6)
 
 
+@pytest.mark.nightly
 def test_the_logs_of_a_model_do_not_need_a_label_for_padding(fitted):
     """The labels of padding are 0; whatever the model predicts there changes no log."""
     model, _ = fitted
@@ -197,11 +202,13 @@ class Letters:
 PAIRS = [("a b c d", "a b c d"), ("ab cd", "ab cd ef gh")]
 
 
+@pytest.mark.nightly
 def test_pairs_may_come_from_an_iterator():
     transformer = kt.Transformer(CONFIG.replace(vocab_size=Letters.vocab_size))
     assert BleuScore(transformer, Letters(), iter(PAIRS)).pairs == PAIRS
 
 
+@pytest.mark.nightly
 def test_early_stopping_and_model_checkpoint_go_by_the_bleu_of_translations(tmp_path):
     model = compiled(**PLAIN)
     bleu = BleuScore(model, Letters(), PAIRS, kt.SearchOptions(beam_size=1, extra_length=2))
@@ -227,6 +234,7 @@ def test_early_stopping_and_model_checkpoint_go_by_the_bleu_of_translations(tmp_
     assert [step for step, *_ in read_pictures(log / "attention")["attention_pictures/1_memory_sentence_2"]] == [0, 1]
 
 
+@pytest.mark.nightly
 def test_inspections_in_another_process_go_on_in_the_same_folder(tmp_path):
     for step in (0, 1):
         LogFolder(tmp_path / "samples").write(step, {"validation/samples": f"text {step}"})

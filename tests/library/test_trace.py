@@ -134,7 +134,7 @@ def test_no_continuation_is_listed_twice(traces):
         assert len(rows) == len(set(rows))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_forced_beginning_is_kept_and_what_the_model_wanted_is_dropped(pair):
     decoder = IncrementalDecoder(pair[0])
     source = source_of(pair, SENTENCES[0])
@@ -157,7 +157,7 @@ def test_a_token_that_no_output_has_is_never_shown_and_the_next_ones_are():
     assert dropped == [EOS, EOS + 1] * 4 and not set(dropped) & set(SPECIAL)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_narrow_beam_of_one_sentence_keeps_so_many(pair):
     decoder = IncrementalDecoder(pair[0])
     _, seen = traced_search(decoder, source_of(pair, SENTENCES[0]), OPTIONS, rules_of(beam_sizes=2, n_best=2))

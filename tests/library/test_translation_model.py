@@ -93,7 +93,7 @@ def test_a_policy_for_each_layer_is_refused(config):
 # Freezing
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_kind
 def test_a_file_with_a_frozen_layer_trains_all_weights_when_told_to(config, tmp_path):
     model = build_model(config)
@@ -165,7 +165,7 @@ def test_a_quantized_model_is_not_saved_and_leaves_the_files_before_it(name, mod
 # Clones
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_kind
 def test_a_clone_computes_the_same_and_knows_its_configuration(config):
     model = random_model(config)
@@ -251,7 +251,7 @@ def test_a_frozen_clone_and_another_model_of_the_same_graph_are_taken():
 # Inputs
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_kind
 def test_an_empty_batch_gives_no_logits(config):
     nothing = {name: values[:0] for name, values in BATCH.items()}
@@ -260,7 +260,7 @@ def test_an_empty_batch_gives_no_logits(config):
         assert logits.shape == (0, 4, SMALL.vocab_size)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_kind
 def test_a_compiled_model_computes_the_same(config):
     model = randomise(build_model(config))

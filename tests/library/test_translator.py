@@ -265,14 +265,14 @@ def test_options_that_are_none_are_refused_in_a_sentence(pair, kind, options):
         kind(*pair, options)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_clone_translates_as_its_original(pair):
     clone = keras.models.clone_model(pair[0])
     clone.set_weights(pair[0].get_weights())
     assert Translator(clone, pair[1], OPTIONS).translate(LINES) == Translator(*pair, OPTIONS).translate(LINES)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_many_translators_warn_of_no_tracing(pair, caplog):
     for _ in range(6):
         Translator(*pair, SearchOptions(beam_size=1, max_length=2)).translate(LINES[:1])

@@ -121,7 +121,7 @@ def test_a_sentence_is_translated_alone_as_with_others_and_in_loops_of_static_sh
     assert_same_hypotheses(search(decoder, SOURCES[:1, :2], BEAM), expected)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_variant
 def test_a_prefix_is_read_before_the_search_goes_on(variant):
     """The search after the first three tokens of an output finds that output again, with the same score."""
@@ -132,7 +132,7 @@ def test_a_prefix_is_read_before_the_search_goes_on(variant):
     assert_close(as_numpy(again.scores)[:, 0], as_numpy(found.scores)[:, 0])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_variant
 def test_a_variant_and_the_papers_model_search_together(variant):
     """Their order changes nothing, since they predict the mean of their probabilities."""
@@ -163,7 +163,7 @@ def test_a_served_graph_translates_and_explains_as_in_process(eager, runs, varia
         assert np.allclose(np.sum(weights, axis=-1), 1, atol=0.03) if weights else "ssru" in variant
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_variant
 def test_words_are_aligned_by_the_attention_that_is_explained(eager, runs, variant):
     """Of a decoder of one block, whose attention to the source both show."""

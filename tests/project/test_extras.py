@@ -106,7 +106,7 @@ def test_the_extra_of_a_command_brings_what_that_command_imports():
     assert {name: packages for name, packages in lacking.items() if packages} == {}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("extra", ["", *EXTRAS])
 def test_each_package_of_an_extra_is_imported(extra):
     imported = {package_of(root) for root in foreign(modules_of(extra)) - {"jax"}} | set(IMPORTED_BY)

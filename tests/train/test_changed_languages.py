@@ -66,7 +66,7 @@ def assert_refused(result, reason):
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_with_tags_keeps_the_languages_that_its_text_has_no_longer(train):
     folder, result = train(into(de="de", fr="fr"), 2)
     assert result.exit_code == 0 and folder.inference().languages == TAGS, result.stderr
@@ -83,7 +83,7 @@ def test_a_run_with_tags_keeps_the_languages_that_its_text_has_no_longer(train):
         translator.translate(["two"], target_language="es")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_codes_of_one_pair_may_be_corrected_and_another_tag_is_refused(train):
     plain, section = {"de": 'tag = ""'}, 'source_language = "en"\ntarget_language = "{}"\n'
     folder, result = train(plain, 2, section.format("ed"))
@@ -94,7 +94,7 @@ def test_the_codes_of_one_pair_may_be_corrected_and_another_tag_is_refused(train
     assert_refused(result, "has the symbol <2de>, which the tokenizer")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_of_an_imported_model_goes_on_with_other_languages_that_the_model_has(tmp_path):
     """It learns the pair that its configuration names now; one that the model lacks, or none, changes nothing."""
     start, path, pairs = tmp_path / "start", tmp_path / "tuned.toml", told_languages.PAIRS["en", "fr"]

@@ -263,7 +263,7 @@ def test_a_run_whose_weights_explode_goes_back_to_those_before_and_leaves_out_th
     assert_same_weights(weights, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("bad", "every", "rewinds"), [((8,), EVERY, 2), ((8, 9), EVERY, 3), ((7,), STEPS, 2)], ids=["one", "two", "early"]
 )
@@ -282,7 +282,7 @@ def test_weights_that_explode_between_checkpoints_leave_out_the_batch_that_did_i
     assert f"leaving out batch {bad[0]}, and batch {bad[0] + 1} no longer; batches left out: 1" in lines[1]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_that_stops_says_that_the_batch_before_may_have_done_it(tmp_path):
     with pytest.raises(DivergenceError) as caught:
         explode(tmp_path, 8, on_divergence="stop")
@@ -329,7 +329,7 @@ class Killed(BaseException):
     """Stands for kill -9."""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_killed_after_a_rewind_and_started_again_ends_the_same(tmp_path, calm):
     """Killed between the rewind to step 4 and the checkpoint of step 8, the first that knows of the batch left out."""
 

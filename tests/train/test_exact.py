@@ -120,6 +120,7 @@ def test_two_processes_drop_what_two_replicas_of_one_process_drop(found):
 # another kind of model
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", ["replicas", "worker0", "worker1"])
 def test_every_step_of_a_recurrent_model_logs_the_same_global_numbers(found, way):
     for step, expected in zip(found[way]["logs"][-1], found["one"]["logs"][-1], strict=True):

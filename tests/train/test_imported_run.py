@@ -118,6 +118,7 @@ def test_it_is_evaluated_by_its_own_search(folder):
     assert SEARCH.items() <= found.items()
 
 
+@pytest.mark.nightly
 def test_an_ensemble_with_itself_is_itself(folder):
     text = "".join(f"{line}\n" for line in lines("test.en")[:FEW])
     result = invoke(translate.app, folder / "run", "--ensemble", folder / "run", "--scores", stdin=text)
@@ -127,6 +128,7 @@ def test_an_ensemble_with_itself_is_itself(folder):
         assert found == expected and float(found_score) == pytest.approx(score, abs=2e-4)
 
 
+@pytest.mark.nightly
 def test_what_is_nearest_to_references_is_distilled_from_it(folder):
     texts = "--source", folder / "test.en", "--reference", folder / "test.de"
     result = invoke(train.distil.app, folder / "run", *texts, "--output", folder / "distilled.de")

@@ -37,7 +37,7 @@ def test_an_inspected_step_changes_no_bit_of_any_step(way):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", range(len(WAYS)))
 def test_its_gradients_are_those_of_the_mean_loss_of_the_whole_batch_without_a_loss_scale(way):
     logs, _, inspected = both(way)[1]

@@ -156,7 +156,7 @@ def test_evaluate_repeats_the_report_and_writes_trees(parsed, tmp_path):
     assert [(tree.words, tree.tags) for tree in trees] == [(tree.words, tree.tags) for tree in test.trees]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_against_another_run_or_its_trees_in_a_file(parsed, tmp_path):
     assert invoke(train.evaluate.app, parsed, "--output", tmp_path / "out.mrg").exit_code == 0
     by_file = invoke(train.evaluate.app, parsed, "--against", tmp_path / "out.mrg")
@@ -169,7 +169,7 @@ def test_against_another_run_or_its_trees_in_a_file(parsed, tmp_path):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
@@ -205,7 +205,7 @@ def test_trees_are_not_compared_with_text(tmp_path):
         )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("arguments", [["--tokenised"], ["--plot", "x.png"]])
 def test_options_of_text_are_refused(parsed, arguments):
     assert_one_sentence(invoke(train.evaluate.app, parsed, *arguments), arguments[0], f"{parsed} writes trees")

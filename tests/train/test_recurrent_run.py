@@ -68,12 +68,14 @@ def test_training_records_what_there_is_to_see(run):
     assert (folder / "tensorboard" / "projector" / "embedding.tsv").exists()
 
 
+@pytest.mark.nightly
 def test_a_run_goes_on_as_the_kind_that_it_was_begun_with(run):
     kind = changed(*ONE_STEP, "model.kind=transformer", "model.num_heads=2")
     found = invoke(app, run, *kind)
     assert_one_sentence(found, "model.kind", "recurrent", "transformer")
 
 
+@pytest.mark.nightly
 def test_another_run_begins_with_its_weights(run):
     folder = run.with_suffix("")
     model, tokenizer = build_model(load_model_config(folder / "model.json")), Tokenizer(folder / "tokenizer.model")
@@ -115,6 +117,7 @@ def test_a_served_graph_translates_and_explains_as_the_translator_does(run, atte
     assert np.shape(explanation.attention["memory"]) == ((1, 1, *pieces) if attention != "none" else (0,))
 
 
+@pytest.mark.nightly
 def test_a_saved_graph_needs_neither_xla_nor_a_new_tensorflow(run, tmp_path):
     pair = pair_of(run, "dot")
     write_saved_model(ServedGraph(*pair, OPTIONS, 40), pair[1], tmp_path, ("serving_default",))
@@ -122,6 +125,7 @@ def test_a_saved_graph_needs_neither_xla_nor_a_new_tensorflow(run, tmp_path):
     assert oldest_tensorflow(operations_in(meta_graph(tmp_path)), "another") == OLDEST
 
 
+@pytest.mark.nightly
 def test_a_model_for_ctranslate2_is_refused(run, tmp_path):
     pytest.importorskip("ctranslate2")
     with pytest.raises(ExportError, match="recurrent"):

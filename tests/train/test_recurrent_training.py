@@ -33,6 +33,7 @@ def test_a_run_that_is_resumed_in_a_new_model_gives_the_same_bits(straight):
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.nightly
 def test_every_place_of_dropout_has_a_stream_of_its_own(straight):
     """Before each layer of the encoder, on what the decoder reads, between its layers, and before the logits."""
     model, *_ = straight
@@ -40,6 +41,7 @@ def test_every_place_of_dropout_has_a_stream_of_its_own(straight):
     assert len(streams) == len(model.random_states()) == 2 + 1 + 1 + 1
 
 
+@pytest.mark.nightly
 def test_every_layer_of_the_decoder_but_the_first_has_a_stream_of_its_own():
     """A stream that serves two layers would give one the mask that the other has at the next step."""
     model = training_model(dropout=0.2, config=CONFIG.replace(decoder_layers=4), **PLAIN_ADAM)
@@ -47,6 +49,7 @@ def test_every_layer_of_the_decoder_but_the_first_has_a_stream_of_its_own():
     assert len(streams) == len(model.random_states()) == 2 + 1 + 3 + 1
 
 
+@pytest.mark.nightly
 def test_the_logged_norm_is_that_before_the_limit_and_the_rate_is_the_given_one(straight):
     _, first, second, _ = straight
     assert max(step["gradient_norm"] for step in first + second) > PLAIN_ADAM["clip_norm"]

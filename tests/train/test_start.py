@@ -33,7 +33,7 @@ def test_pieces_are_found_wherever_they_are():
     assert shared_pieces(["<s>", "a", "new", "b"], ["<s>", "b", "old", "a"]) == ([0, 1, 3], [0, 3, 1])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_with_the_same_tokenizer_every_weight_is_that_of_the_other_run(random_folder, pair):
     other, tokenizer = pair
     transformer = Transformer(other.transformer_config)

@@ -79,7 +79,7 @@ def test_a_run_that_is_stopped_goes_on_bit_for_bit(begun, tmp_path):
         np.testing.assert_array_equal(weight, expected[path])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", [T5, MADLAD])
 def test_what_was_tuned_goes_out_to_transformers_and_comes_in_as_it_is(kind, tmp_path):
     """A T5 has no biases, neither in networks of two matrices nor in gated ones, and gains none by training."""

@@ -295,7 +295,7 @@ def imported(begun, tmp_path):
     return start, ["--source", tmp_path / "source", "--reference", tmp_path / "reference"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_distil_writes_translations_between_the_languages_that_it_is_told(imported, tmp_path):
     start, files = imported
     output = tmp_path / "output"
@@ -315,7 +315,7 @@ def test_distil_writes_translations_between_the_languages_that_it_is_told(import
     assert_one_sentence(invoke(train.distil.app, start, *files, *told), "target")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_calibrate_is_told_the_languages_of_its_files(imported):
     start, files = imported
     result = invoke(train.calibrate.app, start, *files, "--from", "en", "--to", "de")

@@ -124,6 +124,7 @@ def test_streams_repeat_and_differ_by_step_seed_and_micro_batch():
         assert not set(drawn(one, 5)) & set(different)
 
 
+@pytest.mark.nightly
 def test_shifts_of_positions_have_streams_of_their_own():
     states = drawn(training_model(dropout=0.1, config=SHIFTED), 0)
     assert len(set(states)) == len(states) == len(drawn(training_model(dropout=0.1), 0)) + 2  # a side each
@@ -257,6 +258,7 @@ def assert_masks_differ(logged, expected):
     assert logged == pytest.approx(np.mean(expected), rel=1e-5)
 
 
+@pytest.mark.nightly
 def test_two_micro_batches_drop_different_elements_of_equal_rows():
     assert_masks_differ(*nll_of_same_rows(training_model(dropout=0.5, micro_batches=2)))
 
@@ -354,6 +356,7 @@ def test_two_replicas_drop_different_elements_of_equal_rows(replicated):
     assert_masks_differ(*replicated["same_rows"])
 
 
+@pytest.mark.nightly
 def test_two_replicas_train_variants_as_one_does(replicated):
     """Of every variant, what the parts of a batch give adds up, as is tested above."""
     for variant, (logs, weights) in train_of_variants().items():
