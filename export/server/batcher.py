@@ -13,24 +13,25 @@ from .errors import Code, RequestError, answered_as, too_big
 from .signature import Arrays, Signature, size_of
 from .version import Version
 
-SHORTEST_CLASS = 128  # bytes: texts up to here are of the same length
+SHORT = 64  # bytes: texts up to here are of the same length
+SIMILAR = 4  # times as long as the shortest text of a batch may the longest be
 COMPANY = 0.002  # seconds: the `batch_timeout_micros` of serving/batching_parameters.txt
 
 
 class Work(NamedTuple):
-    """What all tasks of a batch have in common. length_class: see `length_class`; None if a task is computed alone."""
+    """What all tasks of a batch have in common."""
 
     version: Version
     signature: Signature
     outputs: tuple[str, ...]
-    length_class: int | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Task:
     """Rows that wait for a worker; equal to itself alone.
 
-    result: a future with Arrays, or with a RequestError. request: the request of which the rows are a part.
+    result: a future with Arrays, or with a RequestError. request: the request of which the rows are a part. length:
+    bytes of its longest text; None if the task is computed alone.
     """
 
     work: Work
@@ -38,6 +39,7 @@ class Task:
     rows: int
     result: asyncio.Future
     request: object
+    length: int | None = None
 
 
 class Batcher:
@@ -47,7 +49,7 @@ class Batcher:
     signature and outputs, texts of similar length, at most `batch_rows` rows. While another worker computes, it first
     waits `company` seconds for more tasks, unless as many rows wait as a batch may have. A server that computes nothing
     waits for nobody; it joins what the event loop has already read. So batches grow with the load: a row costs much
-    less in a batch of many than alone. A long text does not delay short ones, since it is of another length class. A
+    less in a batch of many than alone. A long text does not delay short ones, since `are_similar` keeps them apart. A
     long request cannot starve others: after each part, its remaining parts go to the end of the queue.
 
     Args:
@@ -113,9 +115,8 @@ class Batcher:
 
     def _tasks(self, version: Version, signature: Signature, outputs: tuple[str, ...], inputs: Arrays) -> list[Task]:
         """Divide a request into tasks of at most `batch_rows` rows, or into one task that is computed alone."""
-        rows = signature.rows(inputs)
+        work, rows = Work(version, signature, outputs), signature.rows(inputs)
         if not signature.can_join(outputs):
-            work = Work(version, signature, outputs, None)
             return [Task(work, inputs, rows, new_future(), object())]
         inputs = repeated(inputs, rows)
         starts = range(0, max(rows, 1), self.batch_rows)
@@ -127,10 +128,7 @@ class Batcher:
             for start in starts
         ]
         request = object()
-        return [
-            Task(Work(version, signature, outputs, length_class(part)), part, count, new_future(), request)
-            for part, count in parts
-        ]
+        return [Task(work, part, count, new_future(), request, longest_text(part)) for part, count in parts]
 
     def _start(self) -> None:
         """Give free workers what waits: as many rows as a batch may have at once, fewer after a moment."""
@@ -161,16 +159,17 @@ class Batcher:
 
     def _next_batch(self) -> list[Task]:
         """Take the first waiting task from the queue, and the tasks that fit it."""
-        first, rows, batch = next(iter(self._waiting)), 0, []
+        first = next(iter(self._waiting))
+        rows, batch, lengths = first.rows, [first], [] if first.length is None else [first.length]
         for task in self._waiting:
-            if rows == self.batch_rows:
+            if rows >= self.batch_rows or not lengths:
                 break
-            fits = task is first or (
-                task.work.length_class is not None and task.work == first.work and rows + task.rows <= self.batch_rows
-            )
-            if fits:
+            if task is first or task.work != first.work or rows + task.rows > self.batch_rows:
+                continue
+            if task.length is not None and are_similar(*lengths, task.length):
                 batch.append(task)
                 rows += task.rows
+                lengths.append(task.length)
         self._remove(batch)
         for task in [task for task in self._waiting if task.request is first.request]:  # its other parts go last
             del self._waiting[task]
@@ -224,13 +223,14 @@ def new_future() -> asyncio.Future:
     return asyncio.get_running_loop().create_future()
 
 
-def length_class(inputs: Arrays) -> int:
-    """Return 0 for texts up to 128 bytes, then one more for each factor of 4. A batch has texts of one class.
+def longest_text(inputs: Arrays) -> int:
+    """Return the bytes of the longest text."""
+    return max((len(text) for array in inputs.values() if array.dtype == object for text in array.flat), default=0)
 
-    For a batch takes as long as its longest text.
-    """
-    longest = max((len(text) for array in inputs.values() if array.dtype == object for text in array.flat), default=0)
-    return (((max(longest, 1) - 1) // SHORTEST_CLASS).bit_length() + 1) // 2
+
+def are_similar(*lengths: int) -> bool:
+    """Return whether texts of so many bytes may be in one batch, which takes as long as its longest text."""
+    return max(lengths) <= SIMILAR * max(SHORT, min(lengths))
 
 
 def run_together(batch: list[Task]) -> Sequence[Arrays | RequestError]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export.server.batcher import Batcher, Task, Work, concatenated, length_class, repeated, run_together, split
+from export.server.batcher import Batcher, Task, Work, concatenated, repeated, run_together, split
 from export.server.errors import Code, RequestError
 from export.server.options import ServerOptions
 from export.server.signature import Signature, Tensor
@@ -168,7 +168,7 @@ def test_waiting_for_company_has_an_end_while_the_other_batch_runs():
 
 
 def test_texts_of_different_lengths_wait_together_and_are_computed_apart():
-    long = b"x" * 200
+    long = b"x" * 300
     batches = joined(long, b"a", b"b", company=0.1, workers=3, batch_rows=8)
     assert sorted(batches, key=len) == [[long], [b"a", b"b"]]
 
@@ -200,11 +200,15 @@ def test_the_parts_of_a_request_with_a_big_answer_are_not_all_computed():
     assert 3 <= len(ran) <= 5
 
 
-@pytest.mark.parametrize(
-    ("length", "expected"), [(0, 0), (1, 0), (128, 0), (129, 1), (512, 1), (513, 2), (2048, 2), (2049, 3)]
-)
-def test_a_class_of_lengths_ends_at_128_bytes_and_each_further_one_at_four_times_as_many(length, expected):
-    assert length_class(texts(b"x", b"x" * length)) == expected
+@pytest.mark.parametrize(("short", "long"), [(1, 256), (64, 256), (65, 260), (200, 800), (2000, 8000)])
+def test_in_a_batch_no_text_of_more_than_256_bytes_is_more_than_four_times_as_long_as_another(short, long):
+    for lengths, batches in [
+        ((short, long, long + 1), [[short, long], [long + 1]]),
+        ((long + 1, short, long), [[long + 1, long], [short]]),
+        ((long // 2, long + 1, short), [[long // 2, long + 1], [short]]),
+    ]:
+        ran, _ = computed([texts(b"first"), *(texts(b"x" * length) for length in lengths)], batch_rows=3)
+        assert [list(map(len, batch)) for batch in ran[1:]] == batches
 
 
 class Broken(Held):
@@ -306,7 +310,7 @@ class Refusing:
 def test_only_the_request_that_the_graph_refuses_gets_the_error(bad):
     lines = [b"bad" if number == bad else b"%d" % number for number in range(4)]
     version = Refusing()
-    batch = [Task(Work(version, SIGNATURE, ("text",), 0), texts(line), 1, None, line) for line in lines]
+    batch = [Task(Work(version, SIGNATURE, ("text",)), texts(line), 1, None, line) for line in lines]
     results = run_together(batch)
     assert [isinstance(result, RequestError) for result in results] == [number == bad for number in range(4)]
     assert [result["text"].tolist() for result in results if isinstance(result, dict)] == [
@@ -339,7 +343,7 @@ def test_whatever_a_request_raises_the_others_of_its_batch_are_answered(raised, 
             return inputs
 
     lines = [b"guilty" if number in (3, 17) else b"%d" % number for number in range(32)]
-    batch = [Task(Work(Raising(), SIGNATURE, ("text",), 0), texts(line), 1, None, line) for line in lines]
+    batch = [Task(Work(Raising(), SIGNATURE, ("text",)), texts(line), 1, None, line) for line in lines]
     for line, result in zip(lines, run_together(batch), strict=True):
         if line == b"guilty":
             assert isinstance(result, RequestError) and result.code is code
