@@ -57,7 +57,7 @@ class SavedModel:
     def export(self, job: ExportJob) -> pathlib.Path:
         refuse_version(job.folder)
         with quiet_imports():
-            from keras_transformer.lite.translator import require_litert
+            from keras_transformer.lite.interpreters import require_litert
             from keras_transformer.translation.precision import in_precision
             from keras_transformer.translation.translator import Translator
 

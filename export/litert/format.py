@@ -45,7 +45,8 @@ class LiteRT:
         folder = resolved(job.folder)  # the end of a link, or ".", can be replaced
         refuse_existing(folder)
         with quiet_imports():
-            from keras_transformer.lite.translator import LiteTranslator, require_litert
+            from keras_transformer.lite.interpreters import require_litert
+            from keras_transformer.lite.translator import LiteTranslator
             from keras_transformer.translation.translator import Translator
 
             from .write import compare, refuse_disagreement, write_model

@@ -1,25 +1,19 @@
 """Translate with a LiteRT model. Importing this module imports neither TensorFlow nor Keras."""
 
-import concurrent.futures
-import contextlib
 import copy
 import dataclasses
 import functools
-import importlib.util
 import os
-import pathlib
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
-from keras_transformer.ground.errors import ConfigError, UserError, first_line_of
+from keras_transformer.ground.errors import UserError
 from keras_transformer.ground.machine import processor_cores
 from keras_transformer.ground.tokens import PAD
 from keras_transformer.lite.fixed_rules import fixed_rules
-from keras_transformer.lite.notice import without_notice
-from keras_transformer.lite.one_signature import one_signature
+from keras_transformer.lite.interpreters import InterpreterPool, cannot_be_opened
 from keras_transformer.pieces.hypotheses import translations_in
 from keras_transformer.pieces.language_marks import MarkReader, Marks
 from keras_transformer.pieces.pair_tokenizer import open_tokenizer
@@ -27,8 +21,6 @@ from keras_transformer.pieces.sources import are_longer, encoded_lines
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.confidence import Calibration, confidence_by
 from keras_transformer.runs.lite_folder import (
-    ALIGN,
-    DESCRIPTION,
     PREFIX_TOKENS,
     Description,
     LiteFolder,
@@ -49,10 +41,6 @@ from keras_transformer.text.placing import Alignment
 from keras_transformer.text.required import Phrases, loss_allowed
 from keras_transformer.text.road import CONSTRAINTS, SPANS, Ask, Candidates, Engine, refuse_beyond
 from keras_transformer.text.word_alignment import Sequences, WordAligner
-
-T = TypeVar("T")
-
-KEPT = 10  # idle interpreters per thread: as many as there are rooms, of one sentence and of several
 
 
 class LiteTranslator(Engine):
@@ -93,8 +81,8 @@ class LiteTranslator(Engine):
         self._aligner = WordAligner(self.tokenizer, self.description.max_source_tokens)
         self._confidence = confidence_by(calibration, self.options)
         cores = processor_cores() if threads is None else threads
-        self._searches = SearchPool(files.model, cores, self.description.sha256)
-        self._searches.prepare(smallest(self.description.rooms))
+        self._interpreters = InterpreterPool(files.model, cores, self.description.sha256)
+        self._interpreters.prepare(smallest(self.description.rooms))
 
     @functools.cached_property
     def placeholders(self) -> int:  # type: ignore[override]
@@ -140,9 +128,9 @@ class LiteTranslator(Engine):
 
         def attend(number: int) -> None:
             pair = (np.array([side[number]], np.int32) for side in (sources, outputs))
-            found[number] = self._searches.attention(*pair)
+            found[number] = self._interpreters.attention(*pair)
 
-        self._searches.map(attend, range(len(sources)))
+        self._interpreters.map(attend, range(len(sources)))
         return found
 
     def _search_ids(self, sources: list[list[int]], asked: list[Constraints]) -> list[list[Translation]]:
@@ -157,7 +145,7 @@ class LiteTranslator(Engine):
             for row, index in enumerate(indices):
                 source_ids[row, : lengths[index]] = sources[index]
             rules = rule_of_openings([asked[index] for index in indices]) | inputs.get(indices[0], {})
-            outputs = self._searches.run(room, source_ids, self.options.n_best, **rules)
+            outputs = self._interpreters.run(room, source_ids, self.options.n_best, **rules)
             for row, index in enumerate(indices):
                 if room.outputs is not None and not outputs["is_done"][row]:
                     unfinished[index] = lengths[index]
@@ -168,9 +156,9 @@ class LiteTranslator(Engine):
         rooms = [room for room in self.description.rooms if not room.is_constrained]
         constrained = [room for room in self.description.rooms if room.is_constrained]
         batches = (*batches_in_rooms(free, rooms), *batches_in_rooms(others, constrained))
-        self._searches.map(translate_batch, batches)
+        self._interpreters.map(translate_batch, batches)
         for_any_output = [room for room in rooms if room.outputs is None]
-        self._searches.map(translate_batch, batches_in_rooms(unfinished, for_any_output))
+        self._interpreters.map(translate_batch, batches_in_rooms(unfinished, for_any_output))
         return results
 
     @functools.cached_property
@@ -218,134 +206,3 @@ def batches_in_rooms(lengths: Mapping[int, int], rooms: Iterable[Room]) -> Itera
 def smallest(rooms: Iterable[Room]) -> Room:
     """Return the room of one short sentence, which is the likeliest to be the first one."""
     return min(rooms, key=lambda room: (room.is_constrained, room.rows, room.tokens, room.outputs or LONGEST_OUTPUT))
-
-
-class SearchPool:
-    """The interpreters of one file, each of which has one signature and one thread and serves one call at a time.
-
-    They are made when they are needed. Of the idle ones, KEPT per thread stay, those that were used last.
-    """
-
-    def __init__(self, model: pathlib.Path, size: int, sha256: str | None = None):
-        self._model, self._size = model, size
-        self._file = read_model(model, sha256)
-        self._free = threading.BoundedSemaphore(size)
-        self._lock = threading.Lock()  # of what follows
-        self._idle: list[Search] = []  # the one that was used last is the last
-        self._contents: dict[str, bytes] = {}  # by signature: what its interpreters share
-
-    def prepare(self, room: Room) -> None:
-        """Make an interpreter for a room, so that the first sentence does not wait for it.
-
-        LiteRT's notice comes then, and only for the first one of a process.
-        """
-        with without_notice(), self._taken(room.signature):
-            pass
-
-    def run(self, room: Room, source_ids: np.ndarray, n_best: int, **rules: np.ndarray) -> dict[str, np.ndarray]:
-        """Search for the sentences of a room, int32 (rows, tokens): see `lite_model`."""
-        return self._call(room.signature, source_ids=source_ids, n_best=np.full(room.rows, n_best, np.int32), **rules)
-
-    def attention(self, source_ids: np.ndarray, target_ids: np.ndarray) -> np.ndarray:
-        """Return the attention that aligns an output: int32 (1, S) and (1, T) -> float32 (1, T, S)."""
-        return self._call(ALIGN, source_ids=source_ids, target_ids=target_ids)["attention"]
-
-    def _call(self, signature: str, **inputs: np.ndarray) -> dict[str, np.ndarray]:
-        with self._taken(signature) as runner:
-            try:
-                return runner(**inputs)
-            except (ValueError, RuntimeError) as error:
-                raise ConfigError(
-                    f"{self._model} cannot be run as {DESCRIPTION} and the tokenizer beside it say: "
-                    f"{first_line_of(error)} Export the run again."
-                ) from None
-
-    def map(self, work: Callable[[T], None], pieces: Iterable[T]) -> None:
-        """Call `work` for each piece, as many at once as there are threads."""
-        pieces = list(pieces)
-        if len(pieces) <= 1 or self._size == 1:
-            for piece in pieces:
-                work(piece)
-            return
-        with concurrent.futures.ThreadPoolExecutor(self._size) as executor:
-            for _ in executor.map(work, pieces):
-                pass
-
-    @contextlib.contextmanager
-    def _taken(self, signature: str) -> Iterator[Any]:
-        """Within, nobody else has the interpreter that runs a signature."""
-        with self._free:
-            search = self._search(signature)
-            try:
-                yield search.runner
-            finally:
-                self._put_back(search)
-
-    def _search(self, signature: str) -> "Search":
-        with self._lock:
-            for search in reversed(self._idle):
-                if search.signature == signature:
-                    self._idle.remove(search)
-                    return search
-            if signature not in self._contents:
-                try:
-                    self._contents[signature] = one_signature(bytearray(self._file), signature)
-                except ValueError as error:
-                    raise cannot_be_opened(self._model, error) from None
-            content = self._contents[signature]
-        return Search(signature, runner_of(self._model, content, signature))
-
-    def _put_back(self, search: "Search") -> None:
-        with self._lock:
-            self._idle.append(search)
-            del self._idle[: -KEPT * self._size]
-            kept = {idle.signature for idle in self._idle}
-            self._contents = {name: content for name, content in self._contents.items() if name in kept}
-
-
-class Search(NamedTuple):
-    """What runs a signature, and owns the memory that it needs."""
-
-    signature: str
-    runner: Any
-
-
-def require_litert() -> None:
-    """Raises ConfigError if LiteRT is not installed."""
-    if importlib.util.find_spec("ai_edge_litert") is None:
-        raise ConfigError(
-            "LiteRT models need the package ai-edge-litert, which is not installed: "
-            "pip install 'keras-transformer-mt[litert]'."
-        )
-
-
-def read_model(model: pathlib.Path, sha256: str | None = None) -> bytes:
-    """Return the file. Raises ConfigError if it cannot be read or is damaged, or if LiteRT is not installed.
-
-    It is not mapped: whoever empties or overwrites a file that is mapped ends the process (SIGBUS).
-    """
-    require_litert()
-    try:
-        content = model.read_bytes()
-        if why := why_damaged(content, sha256):
-            raise ValueError(why)
-        return content
-    except (OSError, ValueError) as error:
-        raise cannot_be_opened(model, error) from None
-
-
-def runner_of(model: pathlib.Path, content: bytes, signature: str) -> Any:
-    """Return what runs the only signature of a file, with one thread. Raises ConfigError if the file is damaged."""
-    from ai_edge_litert.interpreter import Interpreter
-
-    try:
-        interpreter = Interpreter(model_content=content, num_threads=1)
-        interpreter.allocate_tensors()  # otherwise the first call does, and takes longer
-        return interpreter.get_signature_runner(signature)
-    except (ValueError, RuntimeError) as error:
-        raise cannot_be_opened(model, error) from None
-
-
-def cannot_be_opened(model: pathlib.Path, error: Exception) -> ConfigError:
-    """Return the error of a file that LiteRT refuses."""
-    return ConfigError(f"{model} cannot be opened: {first_line_of(error)} Export the run again.")

@@ -17,7 +17,7 @@ from export import translate
 from export.litert.convert import loops_of, rooms_up_to
 from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.errors import ConfigError
-from keras_transformer.lite import translator as lite
+from keras_transformer.lite import interpreters as lite
 from keras_transformer.lite.translator import LiteTranslator, batches_in_rooms
 from keras_transformer.model import Transformer
 from keras_transformer.runs.lite_folder import Description, Room
@@ -182,7 +182,7 @@ def test_eight_short_sentences_share_a_room():
 
 
 class FewSteps:
-    """In place of a SearchPool: its outputs are the sentence itself, which rooms with a bound never finish."""
+    """In place of an InterpreterPool: its outputs are the sentence itself, which rooms with a bound never finish."""
 
     def __init__(self, *of_file):
         self.asked = []
@@ -207,18 +207,18 @@ def test_a_sentence_that_does_not_end_within_its_room_is_searched_again_in_one_f
     rooms = (Room(1, 64), Room(1, 32, 12), Room(8, 32, 12))
     shutil.copy(run / "tokenizer.model", tmp_path)
     Description({"beam_size": 1}, rooms).save(tmp_path / "litert.json")
-    monkeypatch.setattr(lite, "SearchPool", FewSteps)
+    monkeypatch.setattr("keras_transformer.lite.translator.InterpreterPool", FewSteps)
     translator = LiteTranslator(tmp_path)
     lines = ["a cat", *["the dog runs"] * 8, "the dog runs " * 5]
     assert [translation.text for translation in translator.translate(lines)] == [line.strip() for line in lines]
-    [last], others = translator._searches.asked[-1:], translator._searches.asked[:-1]
+    [last], others = translator._interpreters.asked[-1:], translator._interpreters.asked[:-1]
     assert {room for room, _ in others} == set(rooms[1:]) and last[0] == rooms[0]
     assert translator.tokenizer.decode(last[1][0]) == lines[-1].strip()
 
 
 def test_the_tokenizer_of_another_model_is_refused(run, tmp_path, monkeypatch):
     """Its ids would stand for other words. A folder of before its checksum was kept is opened."""
-    monkeypatch.setattr(lite, "SearchPool", FewSteps)
+    monkeypatch.setattr("keras_transformer.lite.translator.InterpreterPool", FewSteps)
     shutil.copy(run / "tokenizer.model", tmp_path)
     own = hashlib.sha256((run / "tokenizer.model").read_bytes()).hexdigest()
     for checksum, refusal in ((own, None), (None, None), ("0" * 64, r"tokenizer\.model cannot be opened: Its SHA-256")):
@@ -238,7 +238,7 @@ def made(monkeypatch):
 
 
 def test_an_interpreter_is_made_when_it_is_needed_and_then_used_again(made):
-    pool, room = lite.SearchPool("model", 2), ROOMS[0]
+    pool, room = lite.InterpreterPool("model", 2), ROOMS[0]
     pool.prepare(room)
     for _ in range(2):
         with pool._taken(room.signature) as first, pool._taken(room.signature) as second:
@@ -247,7 +247,7 @@ def test_an_interpreter_is_made_when_it_is_needed_and_then_used_again(made):
 
 
 def test_the_interpreters_that_were_used_last_stay(made):
-    pool, rooms = lite.SearchPool("model", 1), [Room(1, tokens) for tokens in range(1, lite.KEPT + 2)]
+    pool, rooms = lite.InterpreterPool("model", 1), [Room(1, tokens) for tokens in range(1, lite.KEPT + 2)]
     for room in (*rooms[:-1], rooms[0], rooms[-1]):  # the second one must go
         pool.prepare(room)
     assert made == [room.signature for room in rooms]
@@ -258,7 +258,7 @@ def test_the_interpreters_that_were_used_last_stay(made):
 
 
 def test_a_room_whose_interpreter_cannot_be_made_leaves_the_pool_as_it_was(made, monkeypatch):
-    pool = lite.SearchPool("model", 1)
+    pool = lite.InterpreterPool("model", 1)
     with monkeypatch.context() as patch:
         patch.setattr(lite, "one_signature", mock.Mock(side_effect=ValueError("It is damaged.")))
         with pytest.raises(ConfigError, match=r"^model cannot be opened: It is damaged\. Export the run again\.$"):

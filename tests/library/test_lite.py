@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.ground.errors import ConfigError
-from keras_transformer.lite import translator as lite
+from keras_transformer.lite import interpreters as lite
 from keras_transformer.lite.notice import NOTICE, without_notice
 from keras_transformer.runs.aligned_by import AlignedBy
 from keras_transformer.runs.lite_folder import Description, Room
@@ -24,7 +24,7 @@ def pool(monkeypatch):
     monkeypatch.setattr(lite, "read_model", lambda *of_file: b"a file")
     monkeypatch.setattr(lite, "one_signature", lambda file, signature: signature.encode())
     monkeypatch.setattr(lite, "runner_of", lambda model, content, signature: lambda **asked: (signature, asked))
-    return lambda size: lite.SearchPool("model", size)
+    return lambda size: lite.InterpreterPool("model", size)
 
 
 @pytest.mark.parametrize(("size", "count"), [(1, 3), (3, 1), (3, 0), (3, 3), (2, 5)])
