@@ -108,7 +108,7 @@ def export(
         languages = inference.languages
         if format.name != "huggingface" or source_language or target_language:  # transformers asks for them itself
             languages = languages.by_default(source_language, target_language)
-        of_model = languages, inference.context, inference.alignment
+        of_model = languages, inference.alignment
         print(chosen.export(ExportJob(folder.path, to, options, max_source_tokens, sentences, *of_model)))
 
 

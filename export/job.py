@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol
 import typer
 
 from keras_transformer.ground.files import read_lines
-from keras_transformer.pieces.context import NO_CONTEXT, Context
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, SOURCE, TARGET, Languages
 from keras_transformer.pieces.normalization import is_blank
 from keras_transformer.runs.aligned_by import LAST_BUT_ONE, AlignedBy
@@ -39,7 +38,7 @@ class ExportJob(NamedTuple):
     run: the run folder. folder: where the export is written. options: how it searches. max_source_tokens: longer
     sentences are truncated to this number of tokens. sentences: the file of source sentences on which the export is
     compared with the run; None: it is not compared. languages: of the model; whoever names none means its defaults.
-    context: what the model reads of a document. alignment: which attention of it aligns words.
+    alignment: which attention of it aligns words.
     """
 
     run: pathlib.Path
@@ -48,7 +47,6 @@ class ExportJob(NamedTuple):
     max_source_tokens: int
     sentences: pathlib.Path | None
     languages: Languages = NO_LANGUAGES
-    context: Context = NO_CONTEXT
     alignment: AlignedBy = LAST_BUT_ONE
 
     def load_run(self) -> tuple["keras.Model", "Tokenizer"]:

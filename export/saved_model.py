@@ -1,7 +1,6 @@
 """`--format saved_model`: a numbered version that TensorFlow Serving serves, with a certificate."""
 
 import dataclasses
-import json
 import logging
 import pathlib
 from typing import Annotated
@@ -10,13 +9,10 @@ import typer
 
 from keras_transformer.commands.options import Precision
 from keras_transformer.commands.signals import signals_raise
-from keras_transformer.ground.files import write_atomically
 from keras_transformer.ground.imports import quiet_imports
-from keras_transformer.pieces.context import NO_CONTEXT
 from keras_transformer.runs.aligned_by import AlignedBy
 from keras_transformer.runs.confidence import calibration_of
 from keras_transformer.runs.run_folder import RunFolder
-from keras_transformer.runs.versions import CONTEXT
 
 from .job import ExportJob
 from .versions import LITERT, ExportError, publish, refuse_version, unfinished_version
@@ -85,7 +81,6 @@ class SavedModel:
             calibration=calibration,
             shortlist=job.load_shortlist(),
             languages=job.languages,
-            context=job.context,
             alignment=aligned_by,
         )
         with quiet_imports():  # the tokenizer prints a notice
@@ -101,8 +96,6 @@ class SavedModel:
             )
         with signals_raise(), unfinished_version(job.folder) as unfinished:
             write_saved_model(graph, tokenizer, unfinished, tuple(self.signatures or ()))
-            if job.context != NO_CONTEXT:
-                write_atomically(unfinished / CONTEXT, json.dumps(job.context.as_json(), indent=1) + "\n")
             refuse_xla(unfinished)
             if self.litert:
                 write_model(transformer, translator, unfinished / LITERT, job.folder.name, None, aligns=False)

@@ -158,7 +158,7 @@ def evaluate(
         scored = kind.of_run(data, (source, reference) if source and reference else None, tokenised)
         scored = scored if has_codes else scored.untold()
         opponent = opponent_of(against, scored, load) if against else None
-        timed = translate_timed(translator, scored.pairs, scored.told, scored.earlier(translator.context))
+        timed = translate_timed(translator, scored.pairs, scored.told)
         if output:
             write_lines(output, scored.written([sample.translation for sample in timed.samples]))
         card = scored.score(timed, translator.tokenizer, opponent, paired_test)

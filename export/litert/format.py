@@ -63,7 +63,6 @@ class LiteRT:
             shortlist=job.load_shortlist(),
             calibration=calibration_of(RunFolder(job.run)),
             languages=job.languages,
-            context=job.context,
             alignment=job.alignment,
         )
         with signals_raise(), unfinished_version(folder.parent) as unfinished:

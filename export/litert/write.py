@@ -56,8 +56,8 @@ def write_model(
     write_atomically(folder / "README.md", readme(name, options, rooms, quantization, alignment))
     search = {option: getattr(options, option) for option in RUN_OPTIONS}
     checksum, of_tokenizer = (hashlib.sha256(file).hexdigest() for file in (model, translator.tokenizer.model_bytes))
-    of_model = translator.languages, translator.context
-    Description(search, rooms, quantization, checksum, *of_model, of_tokenizer, alignment).save(files.description)
+    of_model = translator.languages, of_tokenizer, alignment
+    Description(search, rooms, quantization, checksum, *of_model).save(files.description)
     if translator.calibration:
         translator.calibration.save(files.calibration)
 

@@ -1,6 +1,5 @@
 """Options of commands that translate texts and files, and how these are read, translated and written."""
 
-import collections
 import contextlib
 import inspect
 import logging
@@ -33,12 +32,10 @@ from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.formats import FORMATS, PACKED, WITH_FIELDS, WITH_LANGUAGE, WITH_STATES
 from keras_transformer.text.formats.endings import LINES, format_of_name, why_not
 from keras_transformer.text.formats.parts import Field, Part, TranslatedError
-from keras_transformer.text.passages import Passage
 
 log = logging.getLogger("keras_transformer")
 
 TEXT = "text"
-OF_ONE_TEXT = TEXT, "html", "xliff", "srt", "vtt"  # formats whose texts are parts of one
 STREAM = pathlib.Path("-")  # as --input and --output: the standard one
 SENTENCE = 80  # characters, about: how many of them are translated at once
 BATCHES_OF_A_FILE = 8  # that are translated between two writes: what a kill costs at most
@@ -57,7 +54,6 @@ class FileArguments(NamedTuple):
     states: tuple[str, ...] = ()  # of translations in the file that are made anew
     target_language: str = ""  # that XLIFF tells then, if it tells none, and whose plurals others have
     everything: bool = False  # all translations in the file are made anew
-    context: bool = False  # lines are sentences of a document, which an empty line ends
 
     @property
     def of_format(self) -> dict[str, Any]:
@@ -137,14 +133,6 @@ TargetLanguage = Annotated[
         show_default="that of --to, or of the model",
     ),
 ]
-InContext = Annotated[
-    bool,
-    typer.Option(
-        "--context",
-        help="Lines are sentences of a document, which an empty line ends: a model that was trained with data.context "
-        "reads those before each. Other formats than lines are read so by themselves.",
-    ),
-]
 InputFile = Annotated[
     pathlib.Path | None,
     typer.Option(
@@ -176,7 +164,6 @@ def takes_file_options(command: Callable) -> Callable:
         "states": (States, default),
         "everything": (Everything, False),
         "output_language": (TargetLanguage, ""),
-        "in_context": (InContext, False),
     }
     parameters = [
         inspect.Parameter(name, keyword, default=value, annotation=kind) for name, (kind, value) in options.items()
@@ -200,7 +187,6 @@ def file_arguments(
     states: Sequence[str] = (),
     output_language: str = "",
     everything: bool = False,
-    in_context: bool = False,
 ) -> FileArguments:
     """Return the options as FileArguments.
 
@@ -222,8 +208,6 @@ def file_arguments(
         )
     if output_language:
         check_code(output_language)
-    if in_context and format != LINES:
-        raise ConfigError(f"--context is for lines, and --format {format} is read so by itself: leave it out.")
     if output is not None:
         check_plain_text("--output", output)
         check_replaceable(output)
@@ -232,8 +216,7 @@ def file_arguments(
             raise ConfigError(f"There is no folder {folder} for --output {output}: make it first.")
         if input is not None and output.exists() and os.path.samefile(input, output):
             raise ConfigError(f"--output is the file that is read, {input}: give another one.")
-    of_units = tuple(states), output_language, everything
-    return FileArguments(format, tuple(fields), language, input, output, *of_units, in_context)
+    return FileArguments(format, tuple(fields), language, input, output, tuple(states), output_language, everything)
 
 
 def known_format(asked: str | None, paths: Sequence[pathlib.Path]) -> str:
@@ -254,8 +237,7 @@ class Road(NamedTuple):
 
     parts: reads them from a stream, whose name is for errors. rendered: returns the output of parts, the first of which
     has this number, counted from 1. raw: of a part, as it stands in the input. size: of a part, in sentences. beside:
-    what was read from other files for the part that `parts` yielded last, such as its target prefix. passed: is told
-    each part that was written before, by a command that was killed.
+    what was read from other files for the part that `parts` yielded last, such as its target prefix.
     """
 
     parts: Callable[[Iterable[bytes], str], Iterator[Any]]
@@ -263,30 +245,26 @@ class Road(NamedTuple):
     raw: Callable[[Any], str]
     size: Callable[[Any], float]
     beside: Callable[[], str] = str
-    passed: Callable[[Any], object] = bool
 
 
 def road_of_lines(
     output_lines: Callable[[list[str], int], Iterable[str]],
     checked: Callable[[Iterator[str]], Iterator[str]],
     beside: Callable[[], str] = str,
-    passed: Callable[[str], object] = bool,
 ) -> Road:
-    """Return the road of lines, each of which is a sentence: see `translate_lines`, and the last two of a Road."""
+    """Return the road of lines, each of which is a sentence: see `translate_lines`, and `beside` of a Road."""
     return Road(
         lambda stream, name: checked(read_lines(stream, name)),
         output_lines,
         lambda line: f"{line}\n",
         lambda line: 1,
         beside,
-        passed,
     )
 
 
 def road_of_files(files: FileArguments, translator: DocumentTranslator, prefix: str = "") -> Road:
     """Return the road of a format. `prefix` begins the translation of the first sentence of the file."""
     numbers_of_texts: list[int] = []  # the number of the first part that has a sentence
-    earlier: collections.deque[Passage] = collections.deque(maxlen=translator.context)  # the last ones with a sentence
 
     def noted_parts(stream: Iterable[bytes], name: str) -> Iterator[Part]:
         for number, part in enumerate(FORMATS[files.format](stream, name, files.fields, **files.of_format), start=1):
@@ -296,24 +274,16 @@ def road_of_files(files: FileArguments, translator: DocumentTranslator, prefix: 
 
     def rendered(parts: list[Part], first: int) -> Iterator[str]:
         is_begin = bool(numbers_of_texts) and numbers_of_texts[0] in range(first, first + len(parts))
-        passages = [part.passage for part in parts if isinstance(part, Field)]
-        before = list(earlier) if files.format in OF_ONE_TEXT else None
-        documents = iter(translator.documents(passages, prefix if is_begin else "", before))
-        for part in parts:
-            passed(part)
+        passages = (part.passage for part in parts if isinstance(part, Field))
+        documents = iter(translator.documents(passages, prefix if is_begin else ""))
         for part in parts:
             yield part.laid_out(next(documents).text) if isinstance(part, Field) else part
-
-    def passed(part: Part) -> None:
-        if isinstance(part, Field) and any(map(str.isalpha, part.passage.text)):
-            earlier.append(part.passage)
 
     return Road(
         noted_parts,
         rendered,
         lambda part: part.passage.raw if isinstance(part, Field) else part,
         lambda part: sum(map(len, part.passage.texts)) / SENTENCE if isinstance(part, Field) else 0,
-        passed=passed,
     )
 
 
@@ -323,7 +293,7 @@ def noted(
     """Return `translate` of sentences with numbers from 1, which then notes those whose translation was cut."""
     count = 0
 
-    def translate_sentences(lines: list[str], **begins: list) -> Sequence[Translation]:
+    def translate_sentences(lines: list[str], **begins: list[str]) -> Sequence[Translation]:
         nonlocal count
         translations = translate(lines, first_line=count + 1, **begins)
         cut_sentences.note([[translation] for translation in translations], count + 1)
@@ -365,7 +335,6 @@ def translate_files(road: Road, files: FileArguments, batch_size: int, work: Cal
             for part in road.parts(lines, name):
                 note = road.raw(part) + road.beside()
                 if output.has(note):
-                    road.passed(part)
                     if progress:
                         progress.skip(road.raw(part))
                     continue

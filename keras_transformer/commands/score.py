@@ -3,10 +3,8 @@
 The command imports TensorFlow itself, so that `--help` answers at once.
 """
 
-import collections
 import pathlib
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,7 +24,6 @@ from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.files import lines_of
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.pieces.batching import BATCH_SIZE, LONGEST_SOURCE
-from keras_transformer.pieces.normalization import is_blank
 from keras_transformer.translation.outputs import outputs_of
 
 if TYPE_CHECKING:  # it imports TensorFlow
@@ -46,14 +43,6 @@ def score(
     max_source_tokens: MaxSourceTokens = LONGEST_SOURCE,
     source_language: SourceLanguage = "",
     target_language: OutputLanguage = "",
-    in_context: Annotated[
-        bool,
-        typer.Option(
-            "--context",
-            help="Pairs are of documents, which a pair of empty lines ends: a model that was trained with data.context "
-            "reads those before each.",
-        ),
-    ] = False,
     pieces: Annotated[
         bool,
         typer.Option("--pieces", help="Print two columns more: the pieces, and the log-probability of each."),
@@ -86,23 +75,8 @@ def score(
         values = search.with_run_defaults(outputs.search)
         in_scores = {name: values[name] for name in search.values}
         scorer = Scorer.load(folder, batch_size=batch_size, max_source_tokens=max_source_tokens, **in_scores)
-        pairs = list(zip(*texts, strict=True))
-        earlier = pairs_before(pairs, scorer.context.sentences) if in_context else ()
-        for pair in scorer.score(texts[0], texts[1], source_language, target_language, earlier):
+        for pair in scorer.score(texts[0], texts[1], source_language=source_language, target_language=target_language):
             print("\t".join(columns_of(pair, pieces)))
-
-
-def pairs_before(pairs: Sequence[tuple[str, str]], count: int) -> list[list[tuple[str, str]]]:
-    """Return up to `count` pairs before each in its document; a pair of blank texts ends one."""
-    before: collections.deque[tuple[str, str]] = collections.deque(maxlen=count)
-    earlier = []
-    for pair in pairs:
-        earlier.append(list(before))
-        if all(map(is_blank, pair)):
-            before.clear()
-        elif not any(map(is_blank, pair)):
-            before.append(pair)
-    return earlier
 
 
 def columns_of(pair: "ScoredPair", with_pieces: bool) -> list[str]:

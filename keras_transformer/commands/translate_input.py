@@ -1,6 +1,5 @@
 """What the commands that translate have in common: standard input or a file through an engine, and what is written."""
 
-import collections
 import dataclasses
 import functools
 import itertools
@@ -28,9 +27,7 @@ from keras_transformer.commands.options import TextArguments
 from keras_transformer.commands.target_prefixes import RequiredPhrases, TargetPrefixes
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import on_one_line
-from keras_transformer.pieces.context import NO_CONTEXT
 from keras_transformer.pieces.language_marks import NO_LANGUAGES
-from keras_transformer.pieces.normalization import is_blank
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.road import Ask, Engine, refuse_beyond
@@ -92,22 +89,6 @@ def as_it_is(lines: Sequence[str], translations: Any, first_line: int) -> Any:
     return translations
 
 
-class Earlier:
-    """The sentences before a line in its document, up to `count`; an empty line ends a document."""
-
-    def __init__(self, count: int):
-        self._sentences: collections.deque[str] = collections.deque(maxlen=count)
-
-    def before(self, line: str) -> list[str]:
-        """Return the sentences before the next line, which is then one of them itself."""
-        if is_blank(line):
-            self._sentences.clear()
-            return []
-        earlier = list(self._sentences)
-        self._sentences.append(line)
-        return earlier
-
-
 class AskedText:
     """What the options of the text ask for, with their files open: so their mistakes are told before a model is loaded.
 
@@ -162,13 +143,7 @@ def translate_input(
     files = files.of_languages(asked.text.source_language, asked.text.target_language)
     prefixes, phrases, protection = asked.prefixes, asked.phrases, asked.protection
     cut_lines = CutLines("line" if files.format == LINES else "sentence")
-    is_live = is_live and files.is_plain and written == Written() and not files.context
-    if files.context and engine.context == NO_CONTEXT:
-        raise ConfigError(
-            f"--context: {engine.name} reads single sentences: leave --context out, or translate with a run, or an "
-            "export, of a model that was trained with data.context."
-        )
-    document = Earlier(engine.context.sentences if files.context else 0)
+    is_live = is_live and files.is_plain and written == Written()
 
     def output_lines(lines: list[str], first_line: int) -> Iterable[str]:
         begins = prefixes.of_next(len(lines), first_line)
@@ -176,10 +151,7 @@ def translate_input(
         if is_live and len(lines) == 1 and standard_output().isatty():
             pieces = live(lines[0], first_line, begins[0] if begins else "", musts[0] if musts else ())
             return itertools.chain(map(on_one_line, pieces), ["\n"])
-        context: dict[str, Any] = {"context": list(map(document.before, lines))} if files.context else {}
-        found = engine.translate_n_best(
-            read(lines), first_line, begins, protection, musts, **asked.text.languages, **context
-        )
+        found = engine.translate_n_best(read(lines), first_line, begins, protection, musts, **asked.text.languages)
         translated = through(lines, found, first_line)
         cut_lines.note(translated, first_line)
         return written.lines(translated, first_line)
@@ -192,8 +164,7 @@ def translate_input(
         return phrases.beside(prefixes.beside(lines, engine), engine)
 
     def described() -> dict[str, Any]:
-        of_files: dict[str, Any] = {"format": files.format, "fields": files.fields, "language": files.language}
-        of_files |= {"context": True} if files.context else {}
+        of_files = {"format": files.format, "fields": files.fields, "language": files.language}
         of_files |= files.of_format
         return work() | of_files | asked.described() | written._asdict()
 
@@ -201,13 +172,11 @@ def translate_input(
         if files.is_plain:
             translate_lines(output_lines, batch_size, checked)
         elif files.format == LINES:
-            road = road_of_lines(output_lines, checked, lambda: prefixes.last_read + phrases.last_read, document.before)
+            road = road_of_lines(output_lines, checked, lambda: prefixes.last_read + phrases.last_read)
             translate_files(road, files, batch_size, described)
         else:
             with_marks = dataclasses.replace(protection, has_marks=True)
             of_sentences = functools.partial(engine.translate, protect=with_marks, **asked.text.languages)
             translate_sentences = noted(of_sentences, cut_lines)
-            documents = DocumentTranslator(
-                translate_sentences, files.language, engine.are_too_long, True, engine.context.sentences
-            )
+            documents = DocumentTranslator(translate_sentences, files.language, engine.are_too_long, reads_marks=True)
             translate_files(road_of_files(files, documents, asked.text.target_prefix), files, batch_size, described)

@@ -21,7 +21,6 @@ from keras_transformer.inspection.markdown import escaped
 from keras_transformer.inspection.pictures import draw_attention, picture_summary
 from keras_transformer.inspection.samples import SHOWN, Sample, inspected_table, translate_pairs
 from keras_transformer.pieces.batching import BATCH_SIZE
-from keras_transformer.pieces.context import NO_CONTEXT, Context
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, Codes, Languages, MarkReader
 from keras_transformer.pieces.languages import warn_of_unspaced
 from keras_transformer.pieces.tokenizer import Tokenizer
@@ -81,7 +80,6 @@ class BleuScore(keras.callbacks.Callback):
         batch_size: sentences translated together, at most.
         language: of the translations, such as "zh" or "zho_Hans". BLEU splits languages without spaces into characters.
         languages: of a model that is told those of a sentence; codes: those of each pair, such as ("en", "de").
-        context: of a model that reads the document of a sentence; earlier: the sentences before each source there.
 
     Attributes: `samples` and `scores` of the last epoch.
     """
@@ -96,8 +94,6 @@ class BleuScore(keras.callbacks.Callback):
         language: str = "",
         languages: Languages = NO_LANGUAGES,
         codes: Sequence[Codes] = (),
-        context: Context = NO_CONTEXT,
-        earlier: Sequence[Sequence[str]] = (),
     ):
         super().__init__()
         from keras_transformer.translation.translator import Translator  # here, because it alone needs TensorFlow
@@ -107,18 +103,16 @@ class BleuScore(keras.callbacks.Callback):
         self.pairs = [(source, reference) for (source, _), reference in zip(pairs, references, strict=True)]
         if not self.pairs:
             raise ConfigError("There are no sentence pairs to translate: give at least one.")
-        self.translator = Translator(
-            *(transformer, tokenizer, options, batch_size), precision=None, languages=languages, context=context
-        )
+        self.translator = Translator(transformer, tokenizer, options, batch_size, precision=None, languages=languages)
         warn_of_unspaced(references, language)
-        self.codes, self.earlier = codes, earlier
+        self.codes = codes
         self.measures = raw_bleu(language), CHRF
         self.samples: list[Sample] = []
         self.scores: Scores | None = None
 
     def inspect(self, step: int | None = None) -> Scores:
         """Translate and score with the weights as they are."""
-        self.samples = translate_pairs(self.translator, self.pairs, self.codes, self.earlier)
+        self.samples = translate_pairs(self.translator, self.pairs, self.codes)
         _, references, translations = zip(*self.samples, strict=True)
         self.scores = score(translations, references, self.measures)
         return self.scores

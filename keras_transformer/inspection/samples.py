@@ -25,27 +25,17 @@ class Sample(NamedTuple):
 
 
 def translate_pairs(
-    translator: "Translator",
-    pairs: Sequence[tuple[str, str]],
-    codes: Sequence[Codes] = (),
-    context: Sequence[Sequence[str]] = (),
+    translator: "Translator", pairs: Sequence[tuple[str, str]], codes: Sequence[Codes] = ()
 ) -> list[Sample]:
-    """Translate the source of each (source, reference). Returns one Sample per pair.
-
-    codes: the languages of each. context: the sentences before each, for a model that reads them.
-    """
-    return samples_of(pairs, translate_sources(translator, pairs, codes, context))
+    """Translate the source of each (source, reference). Returns one Sample per pair. codes: the languages of each."""
+    return samples_of(pairs, translate_sources(translator, pairs, codes))
 
 
 def translate_sources(
-    translator: "Translator",
-    pairs: Sequence[tuple[str, str]],
-    codes: Sequence[Codes] = (),
-    context: Sequence[Sequence[str]] = (),
+    translator: "Translator", pairs: Sequence[tuple[str, str]], codes: Sequence[Codes] = ()
 ) -> list[Translation]:
     """Translate the source of each (source, reference): see `translate_pairs`."""
-    asked = translator.languages.of_lines(codes) | ({"context": context} if context else {})
-    return translator.translate([source for source, _ in pairs], **asked)
+    return translator.translate([source for source, _ in pairs], **translator.languages.of_lines(codes))
 
 
 def samples_of(pairs: Sequence[tuple[str, str]], translations: Sequence[Translation]) -> list[Sample]:

@@ -76,8 +76,7 @@ class LiteTranslator(Engine):
         if not self.tokenizer.has_surfaces:
             self.abilities = frozenset({"n_best"})
         calibration = Calibration.load(files.calibration) if files.calibration.exists() else None
-        self.languages, self.context = self.description.languages, self.description.context
-        self.aligns = self.description.alignment is not None
+        self.languages, self.aligns = self.description.languages, self.description.alignment is not None
         self._aligner = WordAligner(self.tokenizer, self.description.max_source_tokens)
         self._confidence = confidence_by(calibration, self.options)
         cores = processor_cores() if threads is None else threads

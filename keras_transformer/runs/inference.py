@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from keras_transformer.ground.errors import ConfigError, first_line_of
 from keras_transformer.ground.files import write_atomically
 from keras_transformer.ground.notations import json_of, toml_of
-from keras_transformer.pieces.context import NO_CONTEXT, Context
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
 from keras_transformer.runs.aligned_by import LAST_BUT_ONE, AlignedBy
 from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
@@ -20,7 +19,9 @@ from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
 log = logging.getLogger("keras_transformer")
 
 TEXT, TREES = "text", "trees"  # what a model can write
-FIELDS_NO_MORE = ("terms",)  # which a file of an earlier version may have; they change no translation
+# Fields that a file of an earlier version may have; they change no translation of a sentence: a model with "context"
+# learned sentences alone as well as behind those before them
+FIELDS_NO_MORE = "terms", "context"
 
 
 class Inference(NamedTuple):
@@ -29,15 +30,13 @@ class Inference(NamedTuple):
     outputs: "text", or "trees" that are written as lines of brackets.
     search: values of RUN_OPTIONS that commands take for options which are left out; others have their usual defaults.
     longest_source: tokens that a source sentence of the training text had at most, EOS included; None: not known.
-    languages: which it reads and writes, and how it is told them. context: what it reads of a document. alignment:
-    which attention aligns words.
+    languages: which it reads and writes, and how it is told them. alignment: which attention aligns words.
     """
 
     outputs: str = TEXT
     search: Mapping[str, Any] = types.MappingProxyType({})
     longest_source: int | None = None
     languages: Languages = NO_LANGUAGES
-    context: Context = NO_CONTEXT
     alignment: AlignedBy = LAST_BUT_ONE
 
     def check(self) -> None:
@@ -63,10 +62,7 @@ class Inference(NamedTuple):
         """Write inference.json."""
         longest_source = None if self.longest_source is None else int(self.longest_source)
         values = self._asdict() | {"search": dict(self.search), "longest_source": longest_source}
-        values["languages"] = self.languages.as_json()
-        values["context"], values["alignment"] = self.context.as_json(), self.alignment._asdict()
-        if self.context == NO_CONTEXT:
-            del values["context"]
+        values["languages"], values["alignment"] = self.languages.as_json(), self.alignment._asdict()
         if self.alignment == LAST_BUT_ONE:
             del values["alignment"]
         write_atomically(path, json.dumps(values, indent=2) + "\n")
@@ -78,9 +74,8 @@ class Inference(NamedTuple):
             values = json_of(pathlib.Path(path).read_text(encoding="utf-8"))
             values = {name: value for name, value in values.items() if name not in FIELDS_NO_MORE}
             languages = Languages.of(values.pop("languages", {}))
-            context = Context.of(values.pop("context", {}))
             alignment = AlignedBy(**values.pop("alignment", {}))
-            inference = cls(**values, languages=languages, context=context, alignment=alignment)
+            inference = cls(**values, languages=languages, alignment=alignment)
             inference.check()
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None

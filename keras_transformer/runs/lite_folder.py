@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import write_atomically
 from keras_transformer.ground.notations import json_of
-from keras_transformer.pieces.context import NO_CONTEXT, Context
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
 from keras_transformer.runs.aligned_by import AlignedBy
 from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
@@ -56,8 +55,8 @@ class Description(NamedTuple):
 
     search: values of RUN_OPTIONS. rooms: what its signatures translate. quantization: how its weights are kept,
     "float16" or "int8"; None is float32. sha256, tokenizer_sha256: of the file and of its tokenizer, in hexadecimal;
-    None: it was not kept yet. languages: which the model reads and writes, and how it is told them. context: what it
-    reads of a document. alignment: which attention the signature ALIGN gives; None: the file has none.
+    None: it was not kept yet. languages: which the model reads and writes, and how it is told them. alignment: which
+    attention the signature ALIGN gives; None: the file has none.
     """
 
     search: dict[str, Any]
@@ -65,7 +64,6 @@ class Description(NamedTuple):
     quantization: str | None = None
     sha256: str | None = None
     languages: Languages = NO_LANGUAGES
-    context: Context = NO_CONTEXT
     tokenizer_sha256: str | None = None
     alignment: AlignedBy | None = None
 
@@ -76,13 +74,15 @@ class Description(NamedTuple):
 
     def save(self, path: str | os.PathLike) -> None:
         """Write litert.json."""
-        of_model: dict[str, Any] = {"languages": self.languages.as_json(), "context": self.context.as_json()}
-        of_model["alignment"] = self.alignment and self.alignment._asdict()
+        of_model = {"languages": self.languages.as_json(), "alignment": self.alignment and self.alignment._asdict()}
         write_atomically(path, json.dumps(self._asdict() | of_model, indent=2) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Description":
-        """Read what `save` wrote. Raises ConfigError, naming the file, if it cannot be read or is damaged."""
+        """Read what `save` wrote. Raises ConfigError, naming the file, if it cannot be read or is damaged.
+
+        "context", which files of an earlier version have, is not read: their models translate sentences alone too.
+        """
         try:
             values = json_of(pathlib.Path(path).read_text(encoding="utf-8"))
             if not isinstance(values, dict) or (missing := {"rooms", "search", "quantization"} - values.keys()):
@@ -100,14 +100,13 @@ class Description(NamedTuple):
             if not any(room.rows == 1 and room.outputs is None and not room.is_constrained for room in rooms):
                 raise ConfigError("it has no room for one sentence and any translation")
             languages = Languages.of(values.get("languages", {}))
-            context = Context.of(values.get("context", {}))
             sums = values.get("sha256"), values.get("tokenizer_sha256")
             if not all(isinstance(each, str | None) for each in sums):
                 raise ConfigError(f"a SHA-256 is {sums}; each must be a text, or null")
             alignment = None if values.get("alignment") is None else AlignedBy(**values["alignment"])
             if alignment:
                 alignment.check()
-            return cls(search, rooms, values["quantization"], sums[0], languages, context, sums[1], alignment)
+            return cls(search, rooms, values["quantization"], sums[0], languages, sums[1], alignment)
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
         except (TypeError, ValueError, ConfigError) as error:

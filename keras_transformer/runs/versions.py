@@ -2,23 +2,17 @@
 
 import os
 import pathlib
-from collections.abc import Callable
-from typing import Any, TypeVar
 
 from keras_transformer.ground.errors import UserError, first_line_of
 from keras_transformer.ground.notations import json_of
-from keras_transformer.pieces.context import NO_CONTEXT, Context
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
 from keras_transformer.runs.lite_folder import is_lite_folder
 from keras_transformer.runs.run_folder import SAVED_MODEL, refuse_run
 
 HIGHEST = 2**63 - 1  # the highest version that the messages of TensorFlow Serving can hold
 LANGUAGES = "assets.extra/languages.json"  # the path in a version of what its model is told languages by, if known
-CONTEXT = "assets.extra/context.json"  # the path in a version of what its model reads of a document, if anything
 MOST_BYTES = 1 << 20  # of a file that a version has beside its graph
 CERTIFICATE = "certificate.json"  # in a version, if it was compared with its run
-
-T = TypeVar("T")
 
 
 class ExportError(UserError):
@@ -76,23 +70,11 @@ def is_version(folder: pathlib.Path) -> bool:
 
 def languages_in(version: str | os.PathLike) -> Languages:
     """Return the languages of a version's model, if it says them. Raises ExportError if the file is damaged."""
-    return described(pathlib.Path(version) / LANGUAGES, Languages.of, NO_LANGUAGES)
-
-
-def context_in(version: str | os.PathLike) -> Context:
-    """Return what a version's model reads of a document. Raises ExportError if the file is damaged."""
-    return described(pathlib.Path(version) / CONTEXT, Context.of, NO_CONTEXT)
-
-
-def described(path: pathlib.Path, read: Callable[[Any], T], unknown: T) -> T:
-    """Return what a file of JSON in a version describes, `unknown` if there is none.
-
-    Raises ExportError if the file is damaged.
-    """
+    path = pathlib.Path(version) / LANGUAGES
     try:
         with path.open("rb") as file:
-            return read(json_of(file.read(MOST_BYTES)))
+            return Languages.of(json_of(file.read(MOST_BYTES)))
     except FileNotFoundError:
-        return unknown
+        return NO_LANGUAGES
     except (OSError, ValueError, UserError) as error:
         raise ExportError(f"{path} cannot be read: {first_line_of(error)} Export the run again.") from None

@@ -45,8 +45,7 @@ class DocumentTranslator:
     """Translates texts sentence by sentence, whatever translates the sentences.
 
     translate: returns the translation of each line; of `prefixes`, with which translations begin, one per line, only if
-    a document is asked for with one; of `context`, the sentences before each line, only if there is a number `context`
-    of sentences that the model reads before one. language: the code of the language of the texts, such as "de", for
+    a document is asked for with one. language: the code of the language of the texts, such as "de", for
     its abbreviations and ends of sentences. are_too_long: returns of each line whether it is longer than the model
     takes, so that it is split; None: not known. reads_marks: whether `translate` puts the signs of marks.py, one for
     each tag inside of a sentence, around the words of the translation.
@@ -58,7 +57,6 @@ class DocumentTranslator:
     language: str = "en"
     are_too_long: Callable[[list[str]], Sequence[bool]] | None = None
     reads_marks: bool = False
-    context: int = 0
 
     def __post_init__(self):
         require_sentencex()
@@ -69,13 +67,10 @@ class DocumentTranslator:
         [document] = self.documents([Passage([Token(text, text)])], prefix)
         return document
 
-    def documents(
-        self, passages: Iterable[Passage], prefix: str = "", before: Iterable[Passage] | None = None
-    ) -> list[Document]:
+    def documents(self, passages: Iterable[Passage], prefix: str = "") -> list[Document]:
         """Return the translation of each passage as it is written there; all their sentences are translated at once.
 
-        The translation of the first sentence of all begins with `prefix`. `before` are the passages before them, if
-        all are parts of one text; None: each is a text of its own.
+        The translation of the first sentence of all begins with `prefix`.
 
         `source_start` and `source_end` are places in the `text` of a passage, those of targets in how it is written.
         Raises InputError for a text with half of a character.
@@ -88,9 +83,7 @@ class DocumentTranslator:
         spans = [self.spans(passage) for passage in [*passages, *inner]]
         lines = [self._lines(*each) for each in zip([*passages, *inner], spans, strict=True)]
         asked = [line.with_signs if self.reads_marks else line.text for line in itertools.chain(*lines)]
-        begins: dict[str, list] = {"prefixes": [prefix, *[""] * (len(asked) - 1)]} if prefix and asked else {}
-        if self.context:
-            begins["context"] = self.earlier(lines[: len(passages)], before) + self.earlier(lines[len(passages) :])
+        begins = {"prefixes": [prefix, *[""] * (len(asked) - 1)]} if prefix and asked else {}
         translations = iter(self.translate(asked, **begins))
         each_has = [list(itertools.islice(translations, len(of_passage))) for of_passage in lines]
         count = len(passages)
@@ -106,15 +99,6 @@ class DocumentTranslator:
                 lines[number] = self._lines(passages[number], spans[number])
         outer = zip(passages, spans[:count], lines[:count], each_has[:count], strict=True)
         return [self._document(*each) for each in outer]
-
-    def earlier(self, lines: Sequence[Sequence[Line]], before: Iterable[Passage] | None = None) -> list[list[str]]:
-        """Return the sentences before each sentence of passages, as many as the model reads: see `documents`."""
-        texts = [[line.text for line in of_passage] for of_passage in lines]
-        first = 0
-        if before is not None:
-            opening = [line.text for passage in before for line in self._lines(passage, self.spans(passage))]
-            first, texts = len(opening), [[*opening, *itertools.chain(*texts)]]
-        return [of_text[max(0, n - self.context) : n] for of_text in texts for n in range(first, len(of_text))]
 
     def _lines(self, passage: Passage, spans: Iterable[Span]) -> list[Line]:
         return [passage.line(*span, with_pairs=self.reads_marks) for span in spans]

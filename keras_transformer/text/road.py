@@ -13,14 +13,12 @@ from typing import Any, NamedTuple, Self
 
 from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.pieces.batching import list_of_lines
-from keras_transformer.pieces.context import NO_CONTEXT
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, SOURCE, TARGET, Languages
 from keras_transformer.pieces.languages import short_code
 from keras_transformer.pieces.normalization import has_letter, is_blank
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.options import LONGEST_OUTPUT, OPTIONS
 from keras_transformer.text.documents import Document, DocumentTranslator
-from keras_transformer.text.in_context import search_in_context
 from keras_transformer.text.live import LiveText
 from keras_transformer.text.messages import is_sentence, joined, pieces_of
 from keras_transformer.text.placeholders import OPENING
@@ -48,8 +46,7 @@ class Ask(NamedTuple):
 
     from_source: options of FROM_SOURCE by which phrases of the line itself must come too; those of the engine's search
     are asked by all lines. source_language, target_language: codes; "" for what is left to the engine. limit: tokens
-    of its translation, at most, of an engine that `takes_limits`; 0 for as many as the engine allows. context: the
-    sentences before the line in its document, the last of which a model with a Context reads too.
+    of its translation, at most, of an engine that `takes_limits`; 0 for as many as the engine allows.
     """
 
     prefix: str = ""
@@ -59,12 +56,6 @@ class Ask(NamedTuple):
     source_language: str = ""
     target_language: str = ""
     limit: int = 0
-    context: tuple[str, ...] = ()
-
-    @property
-    def is_constrained(self) -> bool:
-        """Whether a search itself sees to something that is asked."""
-        return bool(self.names & CONSTRAINTS)
 
     @property
     def names(self) -> frozenset[str]:
@@ -122,7 +113,6 @@ class Engine(abc.ABC):
     placeholders: how many of them its model knows (text/placeholders.py). aligns: whether it aligns words; if not,
     placeholders stand for terms too. beam_size: the most candidates of a line. options: of its search, if it has any.
     languages: which its model reads and writes. takes_limits: whether a line that asks for nothing else may have one.
-    context: what its model reads of the document of a line.
     """
 
     name = "This engine"
@@ -133,7 +123,6 @@ class Engine(abc.ABC):
     options: Any = None  # SearchOptions, or values by name
     languages: Languages = NO_LANGUAGES
     takes_limits = False
-    context = NO_CONTEXT
 
     def option(self, name: str, default: Any) -> Any:
         """Return an option that its search has for every line, or its default."""
@@ -200,7 +189,6 @@ class Engine(abc.ABC):
         required: Iterable[Iterable[str]] | None = None,
         source_language: str | Sequence[str] = "",
         target_language: str | Sequence[str] = "",
-        context: Iterable[Sequence[str]] | None = None,
     ) -> list[Translation]:
         """Return the best translation of each line, in the order of the lines.
 
@@ -209,15 +197,13 @@ class Engine(abc.ABC):
         through: a Protection, or kinds of spans such as "urls,numbers"; what does not is in `unplaced`. `required`
         are the phrases that the translations must have, a list per line; one that does not fit is in `unplaced` too.
         `source_language` and `target_language` are codes such as "de", for a model that knows several: one, or one per
-        line. `context` has the sentences before each line in its document, a list per line, the last of which a model
-        that knows documents reads too.
+        line.
 
         Raises ConfigError for what is not among its abilities, if there is not one prefix, list or language per line,
         and for an unknown kind or a language that the model lacks; and InputError for a prefix or phrases that no
         translation can have.
         """
-        languages = source_language, target_language
-        found = self.translate_n_best(lines, first_line, prefixes, protect, required, *languages, context)
+        found = self.translate_n_best(lines, first_line, prefixes, protect, required, source_language, target_language)
         return [best for best, *_ in found]
 
     def translate_n_best(
@@ -229,7 +215,6 @@ class Engine(abc.ABC):
         required: Iterable[Iterable[str]] | None = None,
         source_language: str | Sequence[str] = "",
         target_language: str | Sequence[str] = "",
-        context: Iterable[Sequence[str]] | None = None,
     ) -> list[list[Translation]]:
         """Return up to `n_best` different translations of each line, best first: see `translate`.
 
@@ -239,13 +224,6 @@ class Engine(abc.ABC):
         asks = asks_of(len(lines), prefixes, Protection.of(protect), required)
         codes = zip(asks, of_lines(source_language, len(lines)), of_lines(target_language, len(lines)), strict=True)
         asks = [self.in_languages(*of_line) for of_line in codes]
-        if context is not None:
-            earlier = [tuple(list_of_lines(texts, "Sentence")) for texts in context]
-            if len(earlier) != len(lines):
-                raise ConfigError(
-                    f"There are sentences before {len(earlier)} lines, and {len(lines)} lines: give a list per line."
-                )
-            asks = [ask._replace(context=texts) for ask, texts in zip(asks, earlier, strict=True)]
         return [list(found.translations) for found in translate(self, lines, asks, first_line)]
 
     def translate_live(
@@ -313,8 +291,7 @@ class Engine(abc.ABC):
         of_sentences = functools.partial(
             self.translate, protect=protect, source_language=source_language, target_language=target_language
         )
-        count = self.context.sentences
-        return DocumentTranslator(of_sentences, language, self.are_too_long, context=count).document(text, prefix)
+        return DocumentTranslator(of_sentences, language, self.are_too_long).document(text, prefix)
 
 
 def is_one_search(line: str) -> bool:
@@ -447,7 +424,7 @@ def translate_sentences(
     are_hidden = bool(asked & SPANS) or any(OPENING in line for line in lines)
     are_sentences = all(has_letter(line) or is_blank(line) for line in lines)
     if not asked and not are_hidden and (are_sentences or not engine.keeps_letterless):  # a client asks its server
-        return search_in_context(engine, lines, asks, first_line or 1)
+        return engine.search(list(lines), asks, first_line or 1)
     placeholders, hides_terms = (engine.placeholders, not engine.aligns) if are_hidden else (0, False)  # may take time
     hidden = [
         ProtectedLine.of(line, ask.protection, placeholders, hides_terms, engine.keeps_letterless)
@@ -455,7 +432,7 @@ def translate_sentences(
     ]
     texts = [of_line.searched for of_line in hidden]
     asks = [ask.of_source(text) for ask, text in zip(asks, texts, strict=True)]
-    found = search_in_context(engine, texts, asks, first_line or 1)
+    found = engine.search(texts, asks, first_line or 1)
     alignments = alignments_of(engine, hidden, asks, found)
     results = []
     for number, (line, ask, candidates) in enumerate(zip(hidden, asks, found, strict=True)):

@@ -15,10 +15,9 @@ from keras_transformer.ground.errors import UserError, first_line_of, message_of
 from keras_transformer.ground.imports import quiet_imports
 from keras_transformer.ground.notations import json_of
 from keras_transformer.pieces.batching import BATCH_SIZE
-from keras_transformer.pieces.context import Context
 from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.runs.run_folder import SAVED_MODEL
-from keras_transformer.runs.versions import CERTIFICATE, ExportError, context_in, find_version, languages_in
+from keras_transformer.runs.versions import CERTIFICATE, ExportError, find_version, languages_in
 from keras_transformer.text.signatures import BEST, Columns, SignatureEngine, as_texts, first_values
 from keras_transformer.translation.parallel import map_batches, tune_for_translation
 
@@ -48,10 +47,6 @@ class ExportedTranslator(SignatureEngine):
     @functools.cached_property
     def languages(self) -> Languages:  # type: ignore[override]
         return languages_in(self.path)
-
-    @functools.cached_property
-    def context(self) -> Context:  # type: ignore[override]
-        return context_in(self.path)
 
     def tells(self, name: str, output: str) -> bool:
         return name in self._loaded.signatures and output in self._loaded.signatures[name].structured_outputs

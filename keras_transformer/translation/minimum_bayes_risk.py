@@ -59,7 +59,7 @@ class MinimumBayesRisk(Engine):
             )
         self.engine, self.name = engine, engine.name
         self.abilities, self.placeholders, self.aligns = engine.abilities, engine.placeholders, engine.aligns
-        self.languages, self.context, self.options = engine.languages, engine.context, engine.options
+        self.languages, self.options = engine.languages, engine.options
         beam_size, self.shown = engine.own_option("beam_size") or engine.beam_size, engine.own_option("n_best") or 1
         self.beam = engine.with_options({"n_best": beam_size}) if beam_size > self.shown else engine
         # an export searches with beams as wide as its own

@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import tensorflow as tf
 
@@ -10,11 +10,8 @@ from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.ground.tokens import EOS
 from keras_transformer.model import Transformer
 from keras_transformer.pieces.batching import BATCH_SIZE, LONGEST_SOURCE, list_of_lines
-from keras_transformer.pieces.context import BOTH, NO_CONTEXT, Context
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages, MarkReader
-from keras_transformer.pieces.normalization import is_blank
 from keras_transformer.pieces.sources import (
-    are_longer,
     check_backend,
     check_batch_size,
     check_vocabulary,
@@ -61,9 +58,9 @@ class Scorer:
         scorer = Scorer.load("runs/numbers")
         scorer.score(["two hundred"], ["zweihundert"])[0].log_probability
 
-    Args and errors: those of Translator, whose `context` and `trained_tokens` it has too. `length_penalty` is alpha of
-    `beam_search`, `coverage_penalty` is beta, and `length_normalization` is that of SearchOptions. A source is
-    truncated as by Translator. The piece of a language with which a target begins has the log-probability 0.
+    Args and errors: those of Translator. `length_penalty` is alpha of `beam_search`, `coverage_penalty` is beta, and
+    `length_normalization` is that of SearchOptions. A source is truncated as by Translator. The piece of a language
+    with which a target begins has the log-probability 0.
     """
 
     def __init__(
@@ -77,8 +74,6 @@ class Scorer:
         precision: str | None = "float32",
         length_normalization: str = SearchOptions.length_normalization,
         languages: Languages = NO_LANGUAGES,
-        context: Context = NO_CONTEXT,
-        trained_tokens: int | None = None,
     ):
         self.options = SearchOptions(  # raises ConfigError
             length_penalty=length_penalty, coverage_penalty=coverage_penalty, length_normalization=length_normalization
@@ -91,7 +86,6 @@ class Scorer:
         self.tokenizer = tokenizer
         self._mark_reader, self.batch_size = MarkReader(languages, tokenizer), batch_size
         self.max_source_tokens = longest_source(config, max_source_tokens, self._mark_reader.most_in_source)
-        self.context, self._longest_text = context, min(self.max_source_tokens, trained_tokens or LONGEST_SOURCE)
         self._longest_target = config.position_limit or LONGEST_TARGET
         self._most_tokens = max(1, MOST_LOGITS // config.vocab_size)
         self._pieces = tokenizer.pieces()
@@ -116,21 +110,14 @@ class Scorer:
         """
         pair, inference = load_run(run_folder), RunFolder(run_folder).inference()
         of_run = {name: inference.search[name] for name in OF_SCORES if name in inference.search}
-        of_run |= {"languages": inference.languages, "context": inference.context}
-        return cls(*pair, **of_run | {"trained_tokens": inference.longest_source} | kwargs)
+        return cls(*pair, **of_run | {"languages": inference.languages} | kwargs)
 
     def score(
-        self,
-        sources: Iterable[str],
-        targets: Iterable[str],
-        source_language: str = "",
-        target_language: str = "",
-        earlier: Sequence[Sequence[tuple[str, str]]] = (),
+        self, sources: Iterable[str], targets: Iterable[str], source_language: str = "", target_language: str = ""
     ) -> list[ScoredPair]:
         """Return what the model makes of each pair. A pair whose source is blank has the score 0 and no pieces.
 
-        `source_language` and `target_language` are codes such as "de", for a model that knows several. `earlier` are
-        the pairs before each one in its document, for a model that reads these: the score is of the pair alone.
+        `source_language` and `target_language` are codes such as "de", for a model that knows several.
         Raises ConfigError if there is not one target per source, or the model lacks a language, and InputError if a
         target has more tokens than LONGEST_TARGET, or than the model has learned positions.
         """
@@ -139,9 +126,6 @@ class Scorer:
             raise ConfigError(
                 f"There are {len(sources)} sources and {len(targets)} targets: give one target per source."
             )
-        skipped = [0] * len(sources)
-        if earlier:
-            sources, targets, skipped = self._in_documents(sources, targets, earlier)
         marks = self._mark_reader.marks(*self._mark_reader.languages.chosen(source_language, target_language))
         of_each = [marks] * len(sources)
         source_ids = list(
@@ -165,45 +149,10 @@ class Scorer:
                 values = (of_pairs.numpy() for of_pairs in self._forced(sources, targets))
                 for index, log_probs, coverage in zip(some, *values, strict=True):
                     log_probs[: len(marks.opening)] = 0.0
-                    log_probs = log_probs[: len(target_ids[index])]
-                    first = skipped[index]  # tokens of the sentences before
-                    results[index] = self._scored(target_ids[index][first:], log_probs[first:], float(coverage))
+                    results[index] = self._scored(target_ids[index], log_probs, float(coverage))
 
         map_batches(score_batch, lengths, self.batch_size)
         return results
-
-    def _in_documents(
-        self, sources: Sequence[str], targets: Sequence[str], earlier: Sequence[Sequence[tuple[str, str]]]
-    ) -> tuple[list[str], list[str], list[int]]:
-        """Return both sides behind what the model reads before them, and how many tokens that is of each target.
-
-        Raises ConfigError for a model of single sentences, and if there is not a list of pairs per pair.
-        """
-        context = self.context
-        if context == NO_CONTEXT:
-            raise ConfigError("The model of this run reads single sentences: leave out the pairs before them.")
-        if len(earlier) != len(sources):
-            raise ConfigError(
-                f"There are pairs before {len(earlier)} pairs, and {len(sources)} pairs: give a list each."
-            )
-        windows = [
-            [*(() if is_blank(pair[0]) else before[-context.sentences :]), pair]
-            for before, *pair in zip(earlier, sources, targets, strict=True)
-        ]
-        joined: tuple[list[str], list[str]] = ([], [])
-        lengths = []
-        for window in windows:
-            while len(window) > 1 and any(are_longer(self.tokenizer, [self._text(window, 0)], self._longest_text)):
-                del window[0]
-            for side in (0, 1):
-                whole = side == 0 or context.sides == BOTH
-                joined[side].append(self._text(window if whole else window[-1:], side))
-            before = self.context.joined([*(text for _, text in window[:-1]), ""]).rstrip()
-            lengths.append(len(self.tokenizer.encode_target(before)) if before and context.sides == BOTH else 0)
-        return *joined, lengths
-
-    def _text(self, window: Sequence[Sequence[str]], side: int) -> str:
-        return self.context.joined(pair[side] for pair in window)
 
     def _scored(self, ids: list[int], log_probs, log_coverage: float) -> ScoredPair:
         log_probs = tuple(float(log_prob) for log_prob in log_probs[: len(ids)])

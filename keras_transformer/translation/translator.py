@@ -14,7 +14,6 @@ from keras_transformer.ground.files import sha256_of
 from keras_transformer.models.presets import folder_of, save_with_tokenizer
 from keras_transformer.parsing.balanced import TreeDecoder
 from keras_transformer.pieces.batching import BATCH_SIZE, LONGEST_SOURCE
-from keras_transformer.pieces.context import NO_CONTEXT, Context
 from keras_transformer.pieces.hypotheses import translations_in
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages, MarkReader, Marks
 from keras_transformer.pieces.sources import (
@@ -78,7 +77,6 @@ class Translator(Engine):
             counted in `longer_than_trained`. None: not known.
         shortlist: of the run, for options whose `shortlist` is "on".
         languages: which the model reads and writes, and how it is told them. `load` takes those of the run.
-        context: what the model reads of the document of a line. `load` takes that of the run.
         alignment: which attention aligns words, of the first model. `load` takes that of the run.
         trees_only: search only for outputs that are trees over the words; for a run that was trained on a treebank.
         calibration: from a score to the `confidence` of a Translation; None: it has none. `load` takes that of the run.
@@ -104,7 +102,6 @@ class Translator(Engine):
         calibration: Calibration | None = None,
         shortlist: Shortlist | None = None,
         languages: Languages = NO_LANGUAGES,
-        context: Context = NO_CONTEXT,
         alignment: AlignedBy = LAST_BUT_ONE,
     ):
         check_backend(type(self).__name__)
@@ -134,7 +131,7 @@ class Translator(Engine):
         self._placeholders = placeholders_in(tokenizer.pieces())
         self.attentions = config_of(models[0]).memory_attentions  # decoder blocks that attend to the source
         self.placeholders, self.aligns = len(self._placeholders), self._aligner.aligns
-        self.context, self.alignment = context, alignment
+        self.alignment = alignment
         self._reader = ConstraintReader(tokenizer, self._longest_output, self._longest_output)
         self._search_as(options, shortlist)
 
@@ -189,7 +186,6 @@ class Translator(Engine):
             "calibration": calibration_of(RunFolder(folders[0])) if len(folders) == 1 else None,
             "shortlist": shortlist_of(RunFolder(folders[0]), options),
             "languages": inferences[0].languages,
-            "context": inferences[0].context,
             "alignment": inferences[0].alignment,
         }
         translator = cls(models, tokenizer, options, **of_run | kwargs)
@@ -224,7 +220,6 @@ class Translator(Engine):
             search=search,
             longest_source=self.trained_tokens,
             languages=self.languages,
-            context=self.context,
             alignment=self.alignment,
         )
         save_with_tokenizer(self._models[0], self.tokenizer, folder, check_lines, inference, dtype)

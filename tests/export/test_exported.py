@@ -44,6 +44,13 @@ def test_each_line_has_its_own_translation_in_the_order_of_the_lines(batch_size,
     assert translator.translate([]) == [] and translator.path == tmp_path / "1"
 
 
+def test_an_export_that_says_how_many_sentences_before_one_its_model_reads_translates_sentences(tmp_path):
+    (tmp_path / "1" / "assets.extra").mkdir(parents=True)
+    (tmp_path / "1" / "assets.extra" / "context.json").write_text('{"sentences": 2, "sides": "both"}')
+    write_echo(tmp_path / "1")
+    assert [each.text for each in ExportedTranslator(tmp_path).translate(["a dog", "b"])] == ["a dog", "b"]
+
+
 def test_a_batch_has_a_line_at_least(tmp_path):
     with pytest.raises(ExportError, match="batch_size is 0; it must be at least 1"):
         ExportedTranslator(tmp_path, 0)

@@ -54,8 +54,9 @@ def test_a_value_that_makes_no_sense_is_named(inference, parts):
         inference.check()
 
 
-def test_a_file_of_a_version_that_knew_soft_terms_is_read(tmp_path):
-    (tmp_path / "inference.json").write_text('{"outputs": "text", "longest_source": 140, "terms": true}')
+@pytest.mark.parametrize("former", ['"terms": true', '"context": {"sentences": 2, "sides": "both"}', '"context": 3'])
+def test_a_file_of_a_version_that_knew_soft_terms_or_the_sentences_before_one_is_read(former, tmp_path):
+    (tmp_path / "inference.json").write_text(f'{{"outputs": "text", "longest_source": 140, {former}}}')
     assert RunFolder(tmp_path).inference() == Inference(longest_source=140)
 
 

@@ -131,6 +131,13 @@ def test_what_is_written_is_read(tmp_path):
     assert Description.load(tmp_path / "litert.json") == changed
 
 
+def test_a_file_of_a_version_that_read_the_sentences_before_one_is_read(tmp_path):
+    DESCRIPTION.save(path := tmp_path / "litert.json")
+    for context in ({"sentences": 0, "sides": "source", "separator": " \u241e"}, {"sentences": 2, "sides": "both"}):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"context": context}))
+        assert Description.load(path) == DESCRIPTION
+
+
 def test_the_longest_source_is_that_of_a_room_for_any_translation():
     assert DESCRIPTION._replace(rooms=(Room(1, 16), Room(4, 24), Room(1, 32, 12))).max_source_tokens == 24
 
@@ -158,7 +165,7 @@ def test_the_longest_source_is_that_of_a_room_for_any_translation():
     ],
 )
 def test_a_description_by_which_nothing_can_be_translated_is_refused(values, cause, tmp_path):
-    path, whole = tmp_path / "litert.json", DESCRIPTION._asdict() | {"languages": {}, "context": {}}
+    path, whole = tmp_path / "litert.json", DESCRIPTION._asdict() | {"languages": {}}
     path.write_text(json.dumps({name: value for name, value in (whole | values).items() if value is not ...}))
     with pytest.raises(ConfigError, match=rf"litert\.json is damaged: [^\n]*{re.escape(cause)}[^\n]*\. Restore it"):
         Description.load(path)

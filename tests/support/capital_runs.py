@@ -11,8 +11,7 @@ from tests.support.documents import capitals
 class Capitals:
     """Stands in for a Translator, and fails at the sentence that `fails_at` names."""
 
-    name, abilities, context = Translator.name, Translator.abilities, Translator.context
-    languages = NO_LANGUAGES
+    name, abilities, languages = Translator.name, Translator.abilities, NO_LANGUAGES
     longer_than_trained, trained_tokens, fails_at = 0, 64, None
 
     def load(self, run, options, **settings):

@@ -2,7 +2,6 @@
 
 import types
 
-from keras_transformer.pieces.context import NO_CONTEXT
 from keras_transformer.pieces.language_marks import NO_LANGUAGES
 from keras_transformer.pieces.translation import Translation
 
@@ -11,7 +10,7 @@ class Repeating:
     """`lines` are those that any of them was given last."""
 
     lines = []
-    languages, context = NO_LANGUAGES, NO_CONTEXT
+    languages = NO_LANGUAGES
 
     def __init__(self, is_lowercase=False):
         self.tokenizer = types.SimpleNamespace(is_lowercase=is_lowercase, restored=list)

@@ -92,6 +92,16 @@ def test_a_run_from_before_tokenizers_could_be_in_lower_case_has_none_that_is(fo
         check_unchanged(folder, configuration(folder, "tokenizer.lowercase=true"))
 
 
+def test_a_former_key_that_changed_nothing_has_not_changed(folder, caplog):
+    text = folder.config.read_text(encoding="utf-8")
+    with caplog.at_level(logging.INFO, logger="train"):
+        for sentences in (0, 2):
+            folder.config.write_text(text.replace("[data]\n", f"[data]\ncontext = {sentences}\n"), encoding="utf-8")
+            check_unchanged(folder, configuration(folder))
+    (message,) = caplog.messages
+    assert message.endswith("data.context was 2 and is not set")
+
+
 def test_a_key_that_may_change_is_logged_with_both_values(folder, caplog):
     with caplog.at_level(logging.INFO, logger="train"):
         check_unchanged(folder, configuration(folder, "training.steps=7", "training.dropout=0.2", "run_folder='x'"))

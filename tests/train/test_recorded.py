@@ -28,12 +28,14 @@ def test_a_former_key_is_left_out_without_a_word_if_it_changed_nothing(tmp_path,
     path = write_config(tmp_path)
     recorded, config = load_recorded(path), load_config(path)
     text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("[data]\n", "[data]\nterms = 0.0\n"), encoding="utf-8")
+    idle = 'terms = 0.0\ncontext = 0\ncontext_sides = "source"\n'
+    path.write_text(text.replace("[data]\n", f"[data]\n{idle}"), encoding="utf-8")
     assert load_recorded(path) == recorded and load_config(path) == config and not caplog.records
-    path.write_text(text.replace("[data]\n", "[data]\nterms = 0.6\n"), encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"data\.terms"):
-        load_config(path)
-    assert load_recorded(path) == recorded and "data.terms" in caplog.text
+    for key, value in (("terms", "0.6"), ("context", "2")):
+        path.write_text(text.replace("[data]\n", f"[data]\n{key} = {value}\n"), encoding="utf-8")
+        with pytest.raises(ConfigError, match=rf"data\.{key}"):
+            load_config(path)
+        assert load_recorded(path) == recorded and f"data.{key}" in caplog.text
 
 
 def test_a_section_that_is_no_table_is_logged_and_left_out(tmp_path, caplog):

@@ -7,14 +7,12 @@ import pytest
 
 from keras_transformer.search.options import SearchOptions
 from tests.support.training import scores_of
-from train.config.run import RunConfig
 from train.config.sources.files import FilesData
 from train.config.sources.numbers import NumbersData
 from train.report import report
 from train.scoring.breakdown import WordCounts
 from train.scoring.card import TimedTranslations
 from train.scoring.scorecard import Evaluator
-from train.scoring.scored_text import ScoredText
 from train.validation.selection import Candidate, Selection
 from train.validation.validation import Sample, Validation
 
@@ -53,14 +51,6 @@ def test_the_perplexity_stands_with_its_interval_if_it_has_one(interval, perplex
 
 
 FILES = {"source": "files", "train": [["a/train.en", "a/train.de"]], "validation": [["val.en", "val.de"]]}
-
-
-@pytest.mark.parametrize("sentences", [0, 2])
-def test_it_says_which_sentences_of_a_document_are_read(sentences):
-    data = FilesData(**FILES, documents="blank line", context=sentences)
-    text = report.use_text(RunConfig(run_folder="runs/x", data=data), ScoredText.use)
-    assert ("Of a document it reads 2 sentences before each one." in text) == bool(sentences)
-    assert ("without those around it" in text) == (not sentences)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ RANGES = {  # values at the ends, values beyond: keys, each "Section.key"; a key
         (0,),
         (-1,),
     ): "TrainingConfig: lora_rank cooldown_steps shift_positions picture_sentences histograms_every; "
-    "FilesData: context; NumbersData: seed; TreebankData: seed",
+    "NumbersData: seed; TreebankData: seed",
     ((0.0, 1.0), (-0.01, 1.01)): "AugmentationConfig: uppercase title_case punctuation typing joined; DataSection: "
     "placeholders",
     ((0.0, 0.99), (-0.01, 1.0)): "TrainingConfig: dropout label_smoothing bpe_dropout",

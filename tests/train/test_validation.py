@@ -11,7 +11,6 @@ import train.validation.validation
 from keras_transformer.ground.tokens import EOS
 from keras_transformer.losses import token_sums
 from keras_transformer.model import Transformer
-from keras_transformer.pieces.context import NO_CONTEXT
 from keras_transformer.pieces.language_marks import NO_LANGUAGES
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.scores import NotFiniteError
@@ -70,7 +69,7 @@ def validator_of(transformer, split=PLAIN, outputs="text", most_positions=math.i
 
 
 def data_of(corpus, validation):
-    settings = {"tokenizer": Tokenizer(), "languages": NO_LANGUAGES, "context": NO_CONTEXT}
+    settings = {"tokenizer": Tokenizer(), "languages": NO_LANGUAGES}
     return types.SimpleNamespace(corpus=corpus, validation=validation, **settings)
 
 

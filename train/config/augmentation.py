@@ -35,8 +35,7 @@ class AugmentationConfig(Section):
 def check_augmentation(
     augment: AugmentationConfig | None, tokenizer: TokenizerConfig, data: DataSection, where: Callable[[str], str]
 ) -> None:
-    """Raises ConfigError for changes of trees, for pairs that are joined beside those of a document, and for changes of
-    case that a tokenizer in lower case undoes.
+    """Raises ConfigError for changes of trees, and for changes of case that a tokenizer in lower case undoes.
 
     where: from a key to the file or option that set it.
     """
@@ -46,11 +45,6 @@ def check_augmentation(
         raise ConfigError(
             f"{where('training.augment')}: training.augment changes sentences and their translations, and data.source "
             f'is "{data.source}": leave it out.'
-        )
-    if augment.joined and data.context_of_model.sentences:
-        raise ConfigError(
-            f"{where('training.augment.joined')}: training.augment.joined joins pairs of different documents, and "
-            "data.context joins those of one: leave one of them out."
         )
     for key in OF_CASE:
         if tokenizer.lowercase and getattr(augment, key):

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import pydantic
 
-from keras_transformer.pieces.context import NO_CONTEXT, Context
 from keras_transformer.pieces.language_marks import NO_CODES, NO_LANGUAGES, SIDES, Codes, Languages
 from keras_transformer.pieces.languages import CODE
 from keras_transformer.runs.inference import TEXT
@@ -51,11 +50,6 @@ class DataSection(Section):
         if self.tags or self.outputs != TEXT or not all(CODE.fullmatch(code) for code in pair):
             return NO_LANGUAGES
         return Languages({pair[0]: ""}, {pair[1]: ""})
-
-    @property
-    def context_of_model(self) -> Context:
-        """What a model of these pairs reads of a document."""
-        return NO_CONTEXT
 
     @property
     def codes(self) -> Codes:

@@ -137,7 +137,8 @@ KEYS = [
 ]
 
 
-FORMER_KEYS = {("data", "terms"): 0}  # with the values that change nothing: they are left out where a file has them
+# With the values that change nothing: they are left out where a file has them
+FORMER_KEYS = {"data.terms": 0, "data.context": 0, "data.context_sides": "source"}
 
 
 def load_config(path: str | os.PathLike, overrides: Sequence[str] = ()) -> RunConfig:
@@ -168,9 +169,10 @@ def read_toml(path: str | os.PathLike) -> dict[str, Any]:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}.") from None
-    for (name, key), idle in FORMER_KEYS.items():
-        if isinstance(section := values.get(name), dict) and section.get(key) == idle:
-            del section[key]
+    for name, idle in FORMER_KEYS.items():
+        section, key = name.split(".")
+        if isinstance(part := values.get(section), dict) and part.get(key) == idle:
+            del part[key]
     return values
 
 

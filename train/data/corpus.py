@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from keras_transformer.ground.errors import UserError
-from keras_transformer.pieces.context import BOTH, NO_CONTEXT, Context
 from keras_transformer.pieces.language_marks import NO_CODES, Codes
 from keras_transformer.pieces.normalization import is_blank
 from keras_transformer.runs.inference import TEXT
@@ -58,11 +57,8 @@ class Split:
 
     told: the languages of its pairs; if its entries differ in them, those of each entry, and counts returns an iterator
     over the number of pairs of each, those without text among them.
-
-    context: what of a document its pairs have, by `in_context`.
     """
 
-    context = NO_CONTEXT
     trees: Sequence[Any] = ()
     description = ""
     ends_documents = False
@@ -92,7 +88,6 @@ class Split:
         self.examples: dict[str, list[Pair]] = {}
         self._read = read
         self._cleaner: Callable[[], Cleaner] | None = None
-        self._repeats = False
 
     @classmethod
     def of_shards(cls, name: str, shards: Iterable["Split"]) -> "Split":
@@ -120,28 +115,6 @@ class Split:
         split.mixed = tuple((part.cleaned(settings, tags), weight) for part, weight in self.mixed)
         return split
 
-    def in_context(self, context: Context, repeats: bool = False) -> "Split":
-        """This Split whose pairs have the sentences before them in their documents, as one text each.
-
-        repeats: whether each of these pairs comes without these sentences too, before, so that a model learns both.
-        """
-        if context == NO_CONTEXT:
-            return self
-        split = copy.copy(self)
-        split.skipped, split.blank, split.examples = collections.Counter(), [], {}
-        split.context, split._repeats = context, repeats
-        split.fingerprint = lambda: {**self.fingerprint(), "context": [*context, repeats]}
-        is_whole = self.shards == (self,)
-        split.shards = (split,) if is_whole else tuple(shard.in_context(context, repeats) for shard in self.shards)
-        split.mixed = tuple((part.in_context(context, repeats), weight) for part, weight in self.mixed)
-        return split
-
-    def earlier(self, count: int) -> list[list[str]]:
-        """The sources of up to `count` pairs before each pair in its document; none if nothing tells documents."""
-        if not count:
-            return []
-        return [[source for source, _ in before] for *_, before in self._in_documents(count)]
-
     def _raw(self) -> Iterator[tuple[Pair, Codes]]:
         """Return an iterator over all pairs with their languages, those without text among them."""
         if len(self.shards) > 1:
@@ -153,30 +126,6 @@ class Split:
 
     def with_codes(self) -> Iterator[tuple[Pair, Codes]]:
         """Yield its pairs with their languages."""
-        if self.context == NO_CONTEXT:
-            yield from ((pair, codes) for _, pair, codes in self._left())
-            return
-        for pair, codes, before in self._in_documents(self.context.sentences):
-            if before and self._repeats:
-                yield (self.context.plain(pair[0]), self.context.plain(pair[1])), codes
-            sources, targets = zip(*before, pair, strict=True)
-            targets = targets if self.context.sides == BOTH else pair[1:]
-            yield (self.context.joined(sources), self.context.joined(targets)), codes
-
-    def _in_documents(self, count: int) -> Iterator[tuple[Pair, Codes, list[Pair]]]:
-        """Yield its pairs with their languages and up to `count` pairs before them in their documents."""
-        before: collections.deque[Pair] = collections.deque(maxlen=count)
-        names, reached, last = iter(self.documents()), 0, None
-        for number, pair, codes in self._left():
-            name = next(itertools.islice(names, number - reached - 1, None), number)  # a document of its own
-            if name != last:
-                before.clear()
-            reached, last = number, name
-            yield pair, codes, list(before)
-            before.append(pair)
-
-    def _left(self) -> Iterator[tuple[int, Pair, Codes]]:
-        """Yield the pairs that are not left out, each with its number among all, from 1, and its languages."""
         self.skipped.clear()
         self.blank.clear()
         self.examples.clear()
@@ -192,7 +141,7 @@ class Split:
                     examples.append((source, target))
             else:
                 is_empty = False
-                yield number, (source, target), codes
+                yield (source, target), codes
         if is_empty:
             raise CorpusError(f"{self.name} has no sentence pair left. Skipped: {skipped_sentence(self.skipped)}.")
 

@@ -3,17 +3,7 @@
 import collections
 from collections.abc import Iterable, Iterator
 
-from keras_transformer.pieces.normalization import is_blank
-
-from .corpus import Pair, Split
-
-
-def numbered(pairs: Iterable[Pair], name: str) -> Iterator[str]:
-    """Yield the document of each pair, a number in a text of this name: a pair without text on either side ends one."""
-    number = 1
-    for source, target in pairs:
-        yield f"{name}, document {number}"
-        number += is_blank(source) and is_blank(target)
+from .corpus import Split
 
 
 def document_lines(splits: Iterable[Split]) -> Iterator[str]:

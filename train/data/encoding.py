@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_transformer.pieces.context import NO_CONTEXT, Context
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, NO_MARKS, Codes, Languages, Marks
 
 from ..config.training import RowLengths
@@ -146,7 +145,7 @@ def encoded_chunks(
     pairs, pending = split.with_codes(), collections.deque()
     with concurrent.futures.ThreadPoolExecutor(THREADS) as threads:
         while chunk := list(itertools.islice(pairs, CHUNK)):
-            pending.append(threads.submit(_encode, chunk, tokenizer, row_lengths, marks_of, split.context))
+            pending.append(threads.submit(_encode, chunk, tokenizer, row_lengths, marks_of))
             if len(pending) > THREADS:
                 yield pending.popleft().result()
         while pending:
@@ -154,30 +153,17 @@ def encoded_chunks(
 
 
 def _encode(
-    pairs_with_codes: list[tuple[Pair, Codes]],
-    tokenizer: "Tokenizer",
-    row_lengths: RowLengths,
-    marks_of: MarksOf,
-    context: Context = NO_CONTEXT,
+    pairs_with_codes: list[tuple[Pair, Codes]], tokenizer: "Tokenizer", row_lengths: RowLengths, marks_of: MarksOf
 ) -> EncodedPairs:
-    """Encode pairs, with as many of the sentences before them as fit into a row."""
-
-    def fits(source: Sequence[int], target: Sequence[int]) -> bool:
-        return len(source) <= row_lengths.source and len(target) <= row_lengths.target
-
     dtype = np.uint16 if tokenizer.vocab_size <= 2**16 else np.int32
     pairs, codes = zip(*pairs_with_codes, strict=True)
     sources, targets = zip(*pairs, strict=True)
     ids = tokenizer.encode_batch(sources), tokenizer.encode_target_batch(targets)
-    encoded = zip(*ids, pair_keys(pairs).tolist(), map(marks_of, codes), pairs, strict=True)
+    encoded = zip(*ids, pair_keys(pairs).tolist(), map(marks_of, codes), strict=True)
     fitting, too_long = [], collections.Counter()
-    for source_ids, target_ids, key, marks, pair in encoded:
+    for source_ids, target_ids, key, marks in encoded:
         source, target = marks.around(source_ids), marks.before(target_ids)
-        while context.sentences and not fits(source, target) and context.separator in pair[0]:
-            pair = context.without_first(pair[0]), context.without_first(pair[1])
-            source = marks.around(tokenizer.encode(pair[0]))
-            target = marks.before(tokenizer.encode_target(pair[1]))
-        if fits(source, target):
+        if len(source) <= row_lengths.source and len(target) <= row_lengths.target:
             fitting.append((source, target, key))
         else:
             too_long[row_needed(len(source), len(target), row_lengths)] += 1

@@ -18,7 +18,6 @@ import numpy as np
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import write_atomically
 from keras_transformer.ground.notations import json_of
-from keras_transformer.pieces.context import NO_CONTEXT, Context
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages, MarkReader
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.runs.inference import TEXT
@@ -60,7 +59,6 @@ class PreparedData:
     validation: EncodedPairs
     batches: ShardedBatches
     languages: Languages = NO_LANGUAGES  # how the model is told those of a pair
-    context: Context = NO_CONTEXT  # what it reads of a document
 
 
 def load_corpus(data: DataSection) -> Corpus:
@@ -152,9 +150,8 @@ def prepare_data(
     cache, row_lengths, marks_of = CorpusCache(cache_folder), training.row_lengths, marks_by(languages, tokenizer)
     corpus = dataclasses.replace(corpus, validation=corpus.validation.in_memory())
     # Validation comes first: it may have no pair that fits
-    context = data.context_of_model if data else NO_CONTEXT
-    validation = encode_corpus(corpus.validation.in_context(context), tokenizer, row_lengths, marks_of)
-    shards = [shard.in_context(context, repeats=True) for shard in own_shards(corpus.train, worker)]
+    validation = encode_corpus(corpus.validation, tokenizer, row_lengths, marks_of)
+    shards = own_shards(corpus.train, worker)
     train = EncodedShards(encoded(split, tokenizer, row_lengths, cache, marks_of) for split in shards)
     for name, pairs in (("training", train), ("validation", validation)):
         log.info(
@@ -177,7 +174,7 @@ def prepare_data(
         batches.epochs(training.steps),
         training.steps,
     )
-    return PreparedData(corpus, tokenizer, train, validation, batches, languages, context)
+    return PreparedData(corpus, tokenizer, train, validation, batches, languages)
 
 
 def marks_by(languages: Languages, tokenizer: Tokenizer) -> MarksOf:

@@ -19,7 +19,7 @@ from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.search.options import RUN_OPTIONS
 
 from ..config.recorded import BEFORE_THEY_WERE_KEYS
-from ..config.run import RunConfig
+from ..config.run import FORMER_KEYS, RunConfig
 from ..workers.tf_config import ONLY_WORKER, Worker
 from ..workers.workers import Workers
 from .finished import refuse_untrained
@@ -67,7 +67,7 @@ def inference_of(config: RunConfig, folder: RunFolder) -> Inference:
     if languages.source_first == TARGET and folder.has_begun():
         languages = languages.with_earlier(folder.inference().languages)
     alignment = folder.inference().alignment if folder.has_begun() else LAST_BUT_ONE
-    return Inference(config.data.outputs, search, longest, languages, config.data.context_of_model, alignment)
+    return Inference(config.data.outputs, search, longest, languages, alignment)
 
 
 def with_found_micro_batches(folder: RunFolder, config: RunConfig, worker: Worker = ONLY_WORKER) -> RunConfig:
@@ -191,11 +191,11 @@ def check_unchanged(folder: RunFolder, config: RunConfig) -> Changes:
 
 
 def recorded_values(folder: RunFolder) -> dict[str, Any]:
-    """The flat values of config.toml. Raises OSError if it cannot be read, ValueError if it is damaged or empty."""
+    """The flat values of config.toml, without idle former keys. Raises OSError or, if it is damaged, ValueError."""
     values = flattened(folder.config.read_text(encoding="utf-8"))
     if not values:
         raise ValueError("it is empty")
-    return values
+    return {key: value for key, value in values.items() if key not in FORMER_KEYS or value != FORMER_KEYS[key]}
 
 
 def model_fields(folder: RunFolder, config: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:

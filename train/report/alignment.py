@@ -22,7 +22,7 @@ def choose_alignment(folder: RunFolder, data: PreparedData, transformer: keras.M
     """
     told = list(itertools.islice(data.corpus.train.with_codes(), MOST_PAIRS))
     greedy = SearchOptions(beam_size=1)
-    translator = Translator(transformer, data.tokenizer, greedy, languages=data.languages, context=data.context)
+    translator = Translator(transformer, data.tokenizer, greedy, languages=data.languages)
     codes = [of_pair for _, of_pair in told] if data.languages.are_told else ()
     rates = error_rates(translator, [pair for pair, _ in told], codes)
     if not rates:

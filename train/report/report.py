@@ -51,10 +51,9 @@ def write_report(
     split = data.corpus.test or data.corpus.validation
     options = config.translation.search_options(config.translation.beam_size)
     transformer, tokenizer = load_run(folder.path)
-    size = config.translation.batch_size
-    translator = Translator(transformer, tokenizer, options, size, languages=data.languages, context=data.context)
+    translator = Translator(transformer, tokenizer, options, config.translation.batch_size, languages=data.languages)
     scored = SCORED[config.data.outputs].of_split(split, config.data, data)
-    timed = translate_timed(translator, scored.pairs, scored.told, scored.earlier(data.context))
+    timed = translate_timed(translator, scored.pairs, scored.told)
     card = scored.score(timed, data.tokenizer)
     curves = read_curves(folder.metrics, progress.step)
     if curves:
@@ -83,19 +82,17 @@ def write_report(
 
 def use_text(config: RunConfig, use: Use) -> str:
     """What the model is for and what it is not for."""
-    rows, earlier = config.training.row_lengths, config.data.context_of_model.sentences
-    reads = f" Of a document it reads {earlier} sentences before each one." if earlier else ""
-    unread = "those after it, or more before it" if earlier else "those around it"
+    rows = config.training.row_lengths
     return "\n".join(
         [
             f"It {use.does.format(languages=config.data.languages)} of the kind that it was trained on (see Data). "
             f"No training sentence had more than {rows.source} source or {rows.target} target tokens, the end of "
-            f"sentence included.{reads}",
+            "sentence included.",
             "",
             "It is not for",
             "",
             "- text of another kind: how good it is there has not been measured;",
-            f"- documents: each sentence is {use.done} without {unread};",
+            f"- documents: each sentence is {use.done} without those around it;",
             f"- use without a reader who checks, where a mistake could do harm{use.risk}",
         ]
     )

@@ -35,17 +35,11 @@ class TimedTranslations(NamedTuple):
 
 
 def translate_timed(
-    translator: "Translator",
-    pairs: list[tuple[str, str]],
-    codes: Sequence[Codes] = (),
-    context: Sequence[Sequence[str]] = (),
+    translator: "Translator", pairs: list[tuple[str, str]], codes: Sequence[Codes] = ()
 ) -> TimedTranslations:
-    """Translate the source of each (source, reference), and measure how long that takes.
-
-    codes: their languages. context: the sentences before each, for a model that reads them.
-    """
+    """Translate the source of each (source, reference), and measure how long that takes. codes: their languages."""
     started = time.perf_counter()
-    translations = translate_sources(translator, pairs, codes, context)
+    translations = translate_sources(translator, pairs, codes)
     seconds = time.perf_counter() - started
     cut = sum(bool(translation.is_cut) for translation in translations)
     return TimedTranslations(samples_of(pairs, translations), seconds, cut)

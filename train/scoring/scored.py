@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from keras_transformer.inspection.bleu import Scores
 from keras_transformer.inspection.samples import Sample, translate_pairs
-from keras_transformer.pieces.context import Context
 from keras_transformer.pieces.language_marks import Codes
 from keras_transformer.pieces.tokenizer import Tokenizer
 
@@ -59,10 +58,6 @@ class Scored(abc.ABC):
     def untold(self) -> Self:
         """The same, without the languages of the pairs."""
         return self
-
-    def earlier(self, context: Context) -> Sequence[Sequence[str]]:
-        """The sentences before each pair in its document, as many as a model reads; () if it reads none."""
-        return ()
 
     @classmethod
     @abc.abstractmethod
@@ -119,6 +114,5 @@ def opponent_of(against: pathlib.Path, scored: Scored, load: Callable[[pathlib.P
     if not against.is_dir():
         return Opponent(str(against), scored.read(against))
     translator = load(against)
-    earlier = scored.earlier(translator.context)
-    outputs = [sample.translation for sample in translate_pairs(translator, scored.pairs, scored.told, earlier)]
+    outputs = [sample.translation for sample in translate_pairs(translator, scored.pairs, scored.told)]
     return Opponent(str(against), outputs, translator.tokenizer)

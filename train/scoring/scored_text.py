@@ -1,7 +1,6 @@
 """Translations that are scored: of a run's own test set, or of the lines of two files."""
 
 import dataclasses
-import functools
 import logging
 import pathlib
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +9,6 @@ from typing import Any, Self
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.inspection.bleu import Scores, tokenised_bleu
 from keras_transformer.inspection.samples import Sample
-from keras_transformer.pieces.context import Context
 from keras_transformer.pieces.language_marks import Codes
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.runs.run_folder import RunFolder
@@ -18,7 +16,6 @@ from keras_transformer.runs.run_folder import RunFolder
 from ..config.data import DataSection
 from ..config.recorded import load_recorded
 from ..data.corpus import WHOLE_TEXT, CorpusError, Split, skipped_sentence
-from ..data.documents import numbered
 from ..data.files import aligned_pairs, lines_of
 from ..data.prepare import PreparedData, load_test_split
 from ..data.statistics import own_part
@@ -43,7 +40,6 @@ class ScoredText(Scored):
     language: of the translations. training: returns the training text, called `training_name`, whose words are counted.
     is_tokenised: whether BLEU by length is of Moses-tokenised, lower-cased text. parts: the name of the part of the
     text, such as "en to de", that each pair belongs to; none if nobody names parts. codes: the languages of each pair.
-    sources_before: returns the sources of up to so many pairs before each one in its document.
     """
 
     quality = "BLEU"
@@ -61,10 +57,6 @@ class ScoredText(Scored):
     blank: frozenset[int] = frozenset()
     parts: Sequence[str] = ()
     codes: Sequence[Codes] = ()
-    sources_before: Callable[[int], Sequence[Sequence[str]]] | None = None
-
-    def earlier(self, context: Context) -> Sequence[Sequence[str]]:
-        return self.sources_before(context.sentences) if self.sources_before else ()
 
     @property
     def told(self) -> Sequence[Codes]:
@@ -81,9 +73,7 @@ class ScoredText(Scored):
         is_tokenised: bool = False,
     ) -> Self:
         if files:
-            name = "{} and {}".format(*files)
-            documents = functools.partial(numbered, aligned_pairs(*files), name)
-            split = Split(name, lambda: iter(aligned_pairs(*files)), documents=documents)
+            split = Split("{} and {}".format(*files), lambda: iter(aligned_pairs(*files)))
         else:
             split = load_test_split(recorded(data))
         pairs = pairs_with_text(split)
@@ -97,7 +87,6 @@ class ScoredText(Scored):
             blank=frozenset(split.blank),
             parts=parts_of(split),
             codes=[] if files else codes_of(split),
-            sources_before=split.earlier,
         )
 
     @classmethod
@@ -112,7 +101,6 @@ class ScoredText(Scored):
             text,
             parts=parts_of(split),
             codes=codes_of(split),
-            sources_before=split.earlier,
         )
 
     @classmethod

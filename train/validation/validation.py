@@ -74,9 +74,7 @@ class Validator:
         options = translation.search_options(translation.validation_beam_size)
         language = data.corpus.target_language
         self.bleu = BleuScore(
-            *(transformer, data.tokenizer, texts, options, translation.batch_size, language, data.languages, codes),
-            context=data.context,
-            earlier=spread(split.earlier(data.context.sentences), count),
+            transformer, data.tokenizer, texts, options, translation.batch_size, language, data.languages, codes
         )
         self.loss_basis = digest(
             *map(ids_of, (self.pairs.source, self.pairs.target)), transformer.model_config.label_smoothing
@@ -84,8 +82,7 @@ class Validator:
         newer = {name: getattr(options, name) for name in ("coverage_penalty", "length_normalization")}
         changed = [value for name, value in newer.items() if value != OPTIONS[name].default]  # older digests have none
         search = options.beam_size, options.length_penalty, options.extra_length, *changed
-        read = (data.context, self.bleu.earlier) if self.bleu.earlier else ()
-        self.scores_basis = digest(self.bleu.pairs, search, language, *read)
+        self.scores_basis = digest(self.bleu.pairs, search, language)
 
     def __call__(self) -> Validation:
         """Raises NotFiniteError if the loss, or what a search computes, is NaN or infinite."""

@@ -9,7 +9,6 @@ import pydantic
 
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import OWN_PIECE
-from keras_transformer.pieces.context import SEPARATOR, Context
 from keras_transformer.pieces.language_marks import TARGET, Codes, Languages
 from keras_transformer.pieces.languages import CODE
 
@@ -107,8 +106,6 @@ class FilesData(DataSection):
     validation: list[Entry] = pydantic.Field(min_length=1)
     test: list[Entry] = []
     documents: Literal["column", "blank line"] | None = None  # what tells documents apart; None: nothing does
-    context: int = pydantic.Field(0, ge=0)  # sentences of its document that a model reads before one, at most
-    context_sides: Literal["source", "both"] = "source"  # sides that have these sentences
     train_pairs: int | None = pydantic.Field(None, ge=1)  # the first so many of them; None: all
 
     @pydantic.field_validator("train", "validation", "test", mode="before")
@@ -140,20 +137,6 @@ class FilesData(DataSection):
             raise ValueError(
                 f'documents is "column", the third of a TSV file, but {pairs[0]} are two files: set it to '
                 '"blank line", or put both sides and the name of the document into one file'
-            )
-        return self
-
-    @pydantic.model_validator(mode="after")
-    def check_context(self) -> "FilesData":
-        if self.context and not self.documents:
-            raise ValueError(
-                f'context is {self.context}, and nothing tells documents apart: set documents to "column" or '
-                '"blank line"'
-            )
-        if self.context and self.tags:
-            raise ValueError(
-                f"context {self.context} and the tag {self.tags[0]} do not go together, since sentences of a document "
-                "are one text, and a tag stands at the beginning of a sentence: leave one out"
             )
         return self
 
@@ -193,15 +176,6 @@ class FilesData(DataSection):
             [entry.files] if isinstance(entry.files, str) else entry.files for entry in self.all_entries()
         )
         return [pathlib.Path(path).expanduser() for path in files]
-
-    @property
-    def context_of_model(self) -> Context:
-        return Context(self.context, self.context_sides) if self.context else super().context_of_model
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """The texts that are one piece of the tokenizer each."""
-        return (*self.tags, *([SEPARATOR] if self.context else ()))
 
     @property
     def tags(self) -> tuple[str, ...]:

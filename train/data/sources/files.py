@@ -9,7 +9,6 @@ from keras_transformer.pieces.normalization import is_blank
 
 from ...config.sources.files import FilesData, FilesEntry
 from ..corpus import Corpus, CorpusError, Pair, Split
-from ..documents import numbered
 from ..files import file_stamp, read_aligned, read_columns, read_documents
 
 
@@ -33,7 +32,7 @@ def read_corpus(data: FilesData) -> Corpus:
         if split is not None:
             split.fingerprint()
     train = Split.of_shards("data.train", shards)
-    return Corpus(train, validation, test, data.source_language, data.target_language, data.symbols)
+    return Corpus(train, validation, test, data.source_language, data.target_language, data.tags)
 
 
 def read_test_split(data: FilesData) -> Split:
@@ -94,7 +93,10 @@ def _documents(data: FilesData, name: str, entries: list[FilesEntry], paths: lis
     if data.documents == "column":
         yield from read_documents(paths[0])
     elif data.documents:
-        yield from numbered(_read(name, entries, paths), str(paths[0]))
+        number = 1
+        for source, target in _read(name, entries, paths):
+            yield f"{paths[0]}, document {number}"
+            number += is_blank(source) and is_blank(target)
 
 
 def tagged(pairs: Iterable[Pair], tag: str) -> Iterator[Pair]:
