@@ -50,7 +50,7 @@ def test_an_entry_counts_ties_and_a_difference_names_the_runtime_and_the_first_l
     assert equality_in(answer(-1.5), LINES, echo(LINES), 0.6)["same"] == 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_operation_of_an_export_is_known_and_functions_are_no_operations(whole_version):
     operations = operations_in(meta_graph(whole_version))
     assert operations <= OF_OLDEST and {"While", "SentencepieceOp", "TopKV2"} <= operations

@@ -48,6 +48,7 @@ def url(request, served):
     return {"rest": served[0].url, "grpc": served[0].grpc_url}.get(request.param, request.param)
 
 
+@pytest.mark.nightly
 def test_translations_come_back_in_the_order_of_the_lines(url, served):
     lines = [f"{sentence} {number}" for number in range(3) for sentence in ("", *SENTENCES)]
     one_by_one = [ServingClient(url).translate([line])[0] for line in lines]
@@ -59,12 +60,14 @@ def test_translations_come_back_in_the_order_of_the_lines(url, served):
         assert [translation.text for translation in together] == [translation.text for translation in expected]
 
 
+@pytest.mark.nightly
 def test_no_line_and_a_blank_line(url):
     assert ServingClient(url).translate([]) == []
     found = ServingClient(url).translate(["", " \t"])
     assert [(translation.text, translation.score) for translation in found] == [("", 0.0)] * 2
 
 
+@pytest.mark.nightly
 def test_half_of_a_surrogate_pair_is_refused(url):
     with pytest.raises(InputError, match="Line 2 has a lone surrogate"):
         ServingClient(url).translate(["one", "\ud800"])
@@ -73,13 +76,14 @@ def test_half_of_a_surrogate_pair_is_refused(url):
     assert not error.value.is_transient
 
 
+@pytest.mark.nightly
 def test_an_error_of_the_server_is_one_sentence_with_its_code(url):
     with pytest.raises(ClientError) as error:
         ServingClient(url).predict({"text": ["a"]}, "none")
     assert error.value.code in (400, "FAILED_PRECONDITION", 404, "NOT_FOUND") and "none" in str(error.value)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_options_hold_for_every_row_and_defaults_are_sent(echo):
     for url in (echo.url, echo.grpc_url):
         client = ServingClient(url, rows_per_request=2)
@@ -236,6 +240,7 @@ def test_a_server_that_is_not_there_is_named_after_some_attempts(scheme, flaky):
 # the command
 
 
+@pytest.mark.nightly
 def test_query_writes_a_line_per_line(served):
     address, translator = served
     lines = [SENTENCES[0], "", *SENTENCES[1:4]]
@@ -248,6 +253,7 @@ def test_query_writes_a_line_per_line(served):
     assert [line.split("\t")[1] for line in with_scores] == [translation.text for translation in expected]
 
 
+@pytest.mark.nightly
 def test_mistakes_are_one_sentence(served):
     assert_one_sentence(invoke(app, "--url", "localhost", stdin="a\n"), "v1/models")
     assert_one_sentence(invoke(app, "--url", served[0].url + "x", stdin="a\n"), "404", "modelx")

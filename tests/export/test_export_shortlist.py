@@ -65,7 +65,7 @@ def assert_same(found, expected):
     assert [one.score for one in found] == pytest.approx([one.score for one in expected], abs=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_translator_writes_pieces_of_the_shortlist_alone_in_any_batch(run, translator, expected):
     shortlist, tokenizer = shortlist_of(RunFolder(run), OPTIONS), translator.tokenizer
     for line, translation in zip(LINES, expected, strict=True):
@@ -81,7 +81,7 @@ def test_a_prefix_is_written_whatever_the_shortlist_has(translator):
     assert found[0].text.startswith("forty-one dogs") and found[1].text.startswith("Küche")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_saved_model_translates_as_the_run_does(run, expected, tmp_path):
     write_version(run, tmp_path / "1", OPTIONS, LONGEST)
     refuse_xla(tmp_path / "1")
@@ -89,7 +89,7 @@ def test_a_saved_model_translates_as_the_run_does(run, expected, tmp_path):
         assert_same(ExportedTranslator(tmp_path / "1", size).translate(LINES), expected)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_litert_model_translates_as_the_run_does(run, translator, expected, tmp_path, monkeypatch):
     monkeypatch.setattr(convert, "CHOSEN", {None: (2, 0.1)})  # columns of one sentence, all pieces of several
     write_model(load_run(run)[0], translator, tmp_path / "model", "model", None)

@@ -37,6 +37,7 @@ def served(tmp_path_factory):
     return folder / "versions", write_version(random_run(folder / "run"), folder / "versions" / "1")
 
 
+@pytest.mark.nightly
 def test_each_line_of_input_gives_a_line_of_output(served):
     folder, translator = served
     expected = translator.translate(SENTENCES)
@@ -48,12 +49,14 @@ def test_each_line_of_input_gives_a_line_of_output(served):
     assert scores == pytest.approx([*(t.score for t in expected), 0.0], abs=2e-4)
 
 
+@pytest.mark.nightly
 def test_line_endings_and_byte_order_marks_are_not_text(served):
     plain = run_translate(served[0], text=b"der K\xc3\xbcche\nkochen\n").stdout
     assert run_translate(served[0], text=b"\xef\xbb\xbfder K\xc3\xbcche\r\nkochen").stdout == plain
     assert run_translate(served[0], text=b"").stdout == ""
 
 
+@pytest.mark.nightly
 def test_lines_before_an_invalid_byte_are_translated_and_the_byte_is_named(served):
     result = run_translate(served[0], text=b"der K\xc3\xbcche\nK\xfcche\na\n")
     [expected] = served[1].translate(["der Küche"])
@@ -61,6 +64,7 @@ def test_lines_before_an_invalid_byte_are_translated_and_the_byte_is_named(serve
     assert all(part in result.stderr for part in ("line 2", "byte 2", "0xfc")) and result.stderr.count("\n") == 1
 
 
+@pytest.mark.nightly
 def test_texts_and_files_are_translated_sentence_by_sentence(served, tmp_path):
     folder, translator = served
     first, second = (translation.text for translation in translator.translate(["der Küche.", "kochen."]))
@@ -119,6 +123,7 @@ def test_an_export_is_not_written_into(tmp_path, name):
     assert (tmp_path / "1" / "saved_model.pb").read_bytes() == b"graph"
 
 
+@pytest.mark.nightly
 def test_a_batch_size_of_0_is_refused(served):
     for export in (served[0], ROOT / "presets" / "multi30k_en_de" / "litert"):
         assert_one_sentence(run_translate(export, "--batch-size", 0, text=b"a\n"), "--batch-size is 0")
@@ -126,6 +131,7 @@ def test_a_batch_size_of_0_is_refused(served):
         exported.ExportedTranslator(served[0], 0)
 
 
+@pytest.mark.nightly
 def test_one_string_is_not_a_list_of_lines(served):
     with pytest.raises(TypeError, match="Received: 'two'"):
         exported.ExportedTranslator(served[0]).translate("two")
@@ -189,7 +195,7 @@ except SystemExit as end:
 MODEL_CODE = tuple(f"keras_transformer.{name}" for name in ("layers", "model", "recurrent", "search.", "translation_"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_translating_with_an_export_imports_neither_keras_nor_sentencepiece_nor_the_model(served):
     process = python("-c", WITNESS.replace("MODEL_CODE", repr(MODEL_CODE)), served[0], stdin=encoded(SENTENCES[:2]))
     assert process.returncode == 0, process.stderr.decode()
@@ -231,7 +237,7 @@ runpy.run_module("export.translate", run_name="__main__")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signals")
 def test_a_reader_that_closes_the_pipe_ends_the_translation_without_a_traceback():
     group = b"line\n" * BATCHES_AT_ONCE

@@ -69,7 +69,7 @@ def test_a_source_that_has_its_marks_already_gets_none_again(model, name):
         assert graph.of_source(tf.ragged.constant([ids], tf.int32), marks).to_list() == [expected.around(ids)]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ALL)
 def test_the_graph_translates_and_scores_as_the_model_does(model, name):
     """In two languages in one request, cut lines, alignments and scores of pieces included."""

@@ -71,7 +71,7 @@ def test_a_path_that_is_too_long_is_refused_and_no_error_of_the_server(server, c
     assert caplog.text == ""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_headers_without_end_are_cut_off(server):
     """Headers are limited in time and size, so that many connections without a request cannot use up the server."""
     assert send(server, HEAD + b"X: ") in (b"", b"Invalid HTTP request received.")
@@ -79,7 +79,7 @@ def test_headers_without_end_are_cut_off(server):
     assert not send(server, b"GET /" + b"a" * (1 << 20) + b" HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 200")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("rest", [BODY, b"\r\n"], ids=["body", "empty line"])
 def test_a_connection_ends_that_falls_silent_after_its_answer(server, rest):
     with socket.create_connection((server.host, server.port), timeout=20) as connection:
@@ -101,7 +101,7 @@ def test_who_is_refused_early_can_send_the_rest_of_the_body(server, model, size,
         assert http_response(connection).status == 200
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("close", [b"", b"Connection: close\r\n"])
 def test_a_rest_of_a_body_in_drips_is_cut_off(server, close):
     head = b"POST /v1/models/none:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
@@ -176,7 +176,7 @@ def test_a_client_that_does_not_read_its_answer_is_not_waited_for(server, times,
     assert time.monotonic() - began < 15
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("trailer", [b"a: b\r\n" * 10_000, b"X: " + b"a" * 60_000])
 def test_trailers_without_end_are_cut_off(server, trailer):
     before = resident()

@@ -113,7 +113,7 @@ VARIANTS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_what_is_written_is_imported_bit_for_bit(variant, tmp_path):
     """BOS begins every output, so its row is more than that of a token that nobody reads."""
@@ -149,7 +149,7 @@ def test_an_import_is_written_and_imported_again_bit_for_bit(tmp_path):
         np.testing.assert_array_equal(array, imports[1].values[path])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_weights_that_are_not_the_run_s_are_not_published(random_folder, tmp_path, monkeypatch):
     def damaged(model):
         arrays = arrays_of(model)

@@ -63,7 +63,7 @@ def pieces_of(server, **body):
     return deltas
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("asked", [{"model": "greedy"}, {"model": "beam", "beam_size": 1}], ids=str)
 def test_the_pieces_of_what_is_shown_while_it_is_written_are_the_answer(server, asked):
     texts = list(TEXTS.values())
@@ -85,7 +85,7 @@ def test_a_beam_and_the_first_of_two_models_come_in_whole_sentences(server):
     assert "".join(pieces) == ask(server, **of_two).json()["text"] and len(pieces) > len(SENTENCES) + 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_beam_that_the_model_does_not_have_is_refused_before_anything_is_sent(server, stream):
     found = ask(server, input="a dog", model="beam", beam_size=3, stream=stream)
@@ -105,7 +105,7 @@ def test_translations_that_the_server_itself_stops_do_not_count_as_cut(server):
     assert 0 < once < len(SENTENCES) and cut() - before == 2 * once
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_stream_whose_client_leaves_ends_before_its_sentences_do(server):
     body = {"input": f"{DOG}. " * 50, "model": "greedy", "stream": True}
     with requests.post(f"{server}/v1/translations", json=body, stream=True, timeout=60) as found:

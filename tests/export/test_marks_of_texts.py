@@ -108,7 +108,7 @@ def of_run(tmp_path_factory, random_folder):
     version.close()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_version_places_tags_as_the_translator_of_its_run(of_run):
     translator, version = of_run
     signature = version.signatures["translate"]

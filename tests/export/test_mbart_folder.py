@@ -28,7 +28,7 @@ def run(tmp_path):
     return imported
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_imported_goes_out_and_comes_in_again_bit_for_bit(run, kind, tmp_path):
     result = exported(run(kind), tmp_path / "out", "--no-check")  # equal arrays say more
@@ -50,7 +50,7 @@ def test_what_was_imported_goes_out_and_comes_in_again_bit_for_bit(run, kind, tm
     assert 'src_lang="ar_AR"' in card and ("forced_bos" in card) == (kind != ONE_TARGET)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_languages_that_are_named_are_those_of_generate_and_of_the_next_import(run, tmp_path):
     result = exported(run(FIFTY), tmp_path / "out", "--source-language", "en", "--target-language", "de")
     assert result.exit_code == 0, result.output
@@ -60,7 +60,7 @@ def test_languages_that_are_named_are_those_of_generate_and_of_the_next_import(r
     assert (tokenizer["src_lang"], tokenizer["tgt_lang"]) == ("en_XX", "de_DE")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_transformers_cannot_express_is_one_sentence(run, tmp_path):
     folder = run(FIFTY)
     path = folder / "model.json"

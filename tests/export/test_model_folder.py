@@ -48,7 +48,7 @@ def wait_for(is_so):
         time.sleep(0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_new_version_takes_over_and_no_request_is_lost(folder, written):
     answers, errors, is_over = [], [], threading.Event()
 
@@ -94,7 +94,7 @@ def test_a_request_whose_body_is_slow_is_answered_by_the_version_that_has_come_m
             assert response.status == 200 and b"bhello" in response.read()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_old_version_ends_what_it_has_begun(folder, written):
     answers = []
     with local_server(folder, ServerOptions(port=0, grpc_port=0, poll_seconds=0.05)) as address:

@@ -99,7 +99,7 @@ def test_languages_and_models_are_those_that_are_served(described):
     assert model["schema"]["enum"] == ["en-de", "de-fr", "nllb"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_options_of_a_model_are_described_with_their_bounds(whole_version):
     with local_server(whole_version, ServerOptions(port=0, grpc_port=0)) as address:
         described = requests.get(f"http://{address.host}:{address.port}/openapi.json", timeout=60).json()
@@ -131,7 +131,7 @@ def test_the_languages_of_a_request_are_described_if_a_model_has_these_inputs():
 CHECKS = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @needs("schemathesis")
 def test_what_the_description_allows_is_answered_as_it_says(server):
     """Requests that schemathesis draws from it, right and wrong ones."""

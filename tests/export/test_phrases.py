@@ -104,7 +104,7 @@ def test_a_graph_writes_the_capital_letter_of_a_phrase_that_python_writes(pair):
     assert read[2].capital_tokens == ()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["one model", "pair of models"])
 def test_a_graph_reads_phrases_as_python_does(pair, kind):
     tokenizer = pair[1] if kind == "one model" else pair_tokenizer()
@@ -143,7 +143,7 @@ def test_a_graph_adds_the_numbers_of_a_text_that_python_finds():
         assert lines == [["a dog", *(numbers if asked else [])] for numbers in phrases]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_served_graph_translates_with_phrases_as_the_translator_does(eager, pair):
     lines, phrases = [*SENTENCES[:3], ""], [["the fox", "sees"], [], ["hen"], []]
     options = SearchOptions(beam_size=4, extra_length=6)

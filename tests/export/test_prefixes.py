@@ -15,7 +15,7 @@ from tests.support.marian import pair_tokenizer
 from tests.support.text_rules import PREFIXES
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["one model", "pair of models"])
 def test_a_graph_reads_prefixes_as_python_does(pair, kind):
     tokenizer = pair[1] if kind == "one model" else pair_tokenizer()

@@ -61,6 +61,7 @@ def texts(translations):
     return [best.text for best in translations]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", [T5, MADLAD, MT5])
 def test_the_served_graph_answers_as_the_run_does(eager, runs, expected, kind):
     languages = import_folder(runs(kind).with_name(f"{kind}_there")).languages

@@ -20,7 +20,7 @@ def test_a_piece_that_is_white_space_is_not_lost_in_a_joined_text():
     assert joined(words[:, :0], words[:, :0] != "").numpy().tolist() == [b"", b"", b""]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_translation_that_its_limit_ended_is_marked(eager, pair):
     """`translate` marks what the Translator marks; `serving_default` has no limit but its own."""
     lines, options = [*SENTENCES[:6], "", " \t"], SearchOptions(extra_length=6)

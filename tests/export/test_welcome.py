@@ -143,6 +143,7 @@ def home(served):
     return f"http://{served.host}:{served.port}/"
 
 
+@pytest.mark.nightly
 def test_the_example_is_the_sentence_of_the_certificate(served):
     assert data_in(requests.get(home(served)).text)["example"] == SENTENCES[0]
 

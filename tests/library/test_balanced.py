@@ -60,7 +60,7 @@ def outputs():
     return found()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_output_is_a_tree_over_the_words_of_its_source(outputs):
     trees = 0
     for words, hypotheses, scores in zip(WORDS, *outputs, strict=True):
@@ -71,13 +71,13 @@ def test_every_output_is_a_tree_over_the_words_of_its_source(outputs):
     assert trees >= 3 * 3 and LIVELY.vocab_size == len(PIECES)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_line_has_one_symbol_without_a_space(outputs):
     for tokens in outputs[0][0]:
         assert [PIECES[token] for token in tokens if PIECES[token] == "(S"] == ["(S"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("beta", [0.0, 0.5])
 def test_scores_are_the_models_own_log_probabilities_and_coverage(beta):
     hypotheses, scores = found(dataclasses.replace(OPTIONS, coverage_penalty=beta))
@@ -88,14 +88,14 @@ def test_scores_are_the_models_own_log_probabilities_and_coverage(beta):
     assert_close(scores[0], expected + beta * ops.convert_to_numpy(made.log_coverage(sources)), atol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_static_shapes_give_the_same_outputs(outputs):
     again = found(static_shapes=True)
     assert np.array_equal(again[0], outputs[0])
     assert_close(again[1], outputs[1], atol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_tree_fits_into_the_longest_output():
     """Of 5 words, 9 tokens hold a flat tree, EOS and one more symbol, with which no bracket can begin."""
     rows, scores = found(SearchOptions(beam_size=4, extra_length=2, n_best=4), SOURCES[2:3])
@@ -155,7 +155,7 @@ def test_a_bracket_opens_only_if_all_words_and_its_own_end_have_room(most, allow
     assert {MORE[token] for token in np.flatnonzero(probabilities) if token != PAD} == set(allowed.split())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_more_brackets_open_than_there_is_room_for_their_labels():
     opened = "(S" + " ▁(S" * (DEEPEST - 2)
     options = dataclasses.replace(OPTIONS, extra_length=1_000)
@@ -171,7 +171,7 @@ def test_rules_that_contradict_a_search_for_trees_are_refused(changes):
     assert f"{name} is {value} (--{name.replace('_', '-')})" in str(error.value) and "--constrained" in str(error.value)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_search_for_trees_writes_trees_or_refuses_an_option():
     """Of every option: a new one must keep this law, or be refused."""
     refused = set()

@@ -120,7 +120,7 @@ def test_a_sentence_of_another_language_is_dropped():
     assert "en" in detector().labels
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_rules_need_neither_tensorflow_nor_the_training():
     script = "import sys, keras_transformer.text.cleaning; print({'tensorflow', 'keras', 'train'} & set(sys.modules))"
     assert python("-c", script).stdout == "set()\n"

@@ -91,7 +91,7 @@ def test_it_knows_how_many_batches_an_epoch_has(tokenizer):
     assert int(dataset.cardinality()) == len(list(dataset)) > 4
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_each_epoch_has_another_order_and_the_seed_decides_which(tokenizer):
     one, other = (dataset_from_pairs(PAIRS, tokenizer, seed=5) for _ in range(2))
     epochs = [texts_of(one, tokenizer) for _ in range(2)]

@@ -71,7 +71,7 @@ def test_a_model_file_of_before_is_self_attention():
 # training and runs
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_decoder_learns_in_a_step_of_training(eager):
     model = training_model(config=TINY.replace(decoder_layer="ssru"))
     before = {weight.path: as_numpy(weight) for weight in model.trainable_variables}
@@ -99,7 +99,7 @@ def test_the_residual_stream_is_measured_in_every_block(models, tmp_path):
     assert sorted(sizes) == sorted(f"{side}_block_{number}" for side in ("decoder", "encoder") for number in (1, 2))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_without_self_attention_in_the_decoder_an_explanation_has_the_rest(run):
     explanation = Explainer(*run, OPTIONS).explain(SENTENCES[0])
     assert explanation.attention["decoder"] == []

@@ -123,7 +123,7 @@ def test_with_attention_shows_what_there_is_and_the_same_logits(models, kind):
         assert_close(weights[:, :4].sum(axis=-1), np.ones((2, 4)))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_kind
 def test_a_file_of_the_model_brings_it_back(models, kind, tmp_path):
     models[kind].save(tmp_path / "model.keras")
@@ -136,7 +136,7 @@ def test_a_file_of_the_model_brings_it_back(models, kind, tmp_path):
     assert_close(other(batch), models[kind](batch), atol=0, rtol=0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_kind
 def test_the_encoder_learns_in_a_step_of_training(eager, kind):
     model = training_model(config=TINY.replace(**KINDS[kind]))
@@ -207,7 +207,7 @@ def test_a_run_on_numbers_shows_the_attention_that_there_is(tmp_path):
     assert sorted(pictures) == [f"attention_pictures/{kind}_sentence_1" for kind in ("1_memory", "3_decoder")]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_without_attention_in_the_encoder_an_explanation_has_the_rest(convolutional):
     explanation = Explainer(*convolutional, OPTIONS).explain(SENTENCES[0])
     assert explanation.attention["encoder"] == []

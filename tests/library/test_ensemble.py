@@ -62,7 +62,7 @@ def runs(tmp_path_factory):
 # the decoder
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_probability_of_a_token_is_the_mean_of_those_of_the_members():
     tokens = ops.convert_to_tensor(np.array([[5, 6], [7, 8], [9, 10], [11, 4]], "int32"))
 
@@ -87,7 +87,7 @@ def test_a_token_that_is_impossible_to_every_member_has_a_finite_logarithm():
     assert np.isfinite(as_numpy(logits)).all() and as_numpy(logits)[0, 0] == 0.0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_model_with_itself_is_the_model():
     assert_same_hypotheses(found_by(19, 19), found_by(19))
 
@@ -166,7 +166,7 @@ def test_a_translation_has_the_logarithm_of_the_mean_as_its_score(runs):
         assert one.score == pytest.approx(np.log(np.exp(each).mean(axis=0)).sum(), abs=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_models_of_different_kinds_and_shapes_translate_together(runs):
     transformer, tokenizer = load_run(runs[0])
     deeper = random_run(runs[0].parent / "deeper", encoder_layers=2, d_model=16, norm="pre")

@@ -28,7 +28,7 @@ def explanation(pair):
     return Explainer(*pair, OPTIONS).explain(SENTENCE)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_its_translations_are_the_translators(pair, explanation):
     [expected] = Translator(*pair, OPTIONS).translate_n_best([SENTENCE])
     assert [one.text for one in explanation.translations] == [one.text for one in expected]
@@ -79,7 +79,7 @@ def test_an_explainer_refuses_what_its_model_cannot_do(pair):
         Explainer(*pair, SearchOptions(shortlist="on"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_beam_has_the_log_probability_of_every_output(explanation):
     ends = [node["log_probability"] for node in explanation.beam if node["piece"] == "</s>" and node["slot"] >= 0]
     for one in explanation.translations:
@@ -101,7 +101,7 @@ def test_it_shows_what_the_served_graph_shows(pair, explanation):
     np.testing.assert_allclose([node["log_probability"] for node in explanation.beam], of_nodes, atol=2e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_rows_of_attention_sum_to_1_and_have_a_place_for_each_piece(explanation):
     source, target = len(explanation.source_pieces), len(explanation.translations[0].pieces)
     shapes = {"memory": (target, source), "encoder": (source, source), "decoder": (target, target)}
@@ -121,14 +121,14 @@ def test_attention_is_the_best_outputs_alone_if_others_are_longer(pair):
     assert shapes == {"memory": (target, source), "encoder": (source, source), "decoder": (target, target)}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_is_json(explanation):
     data = dataclasses.asdict(explanation)
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert data["options"]["beam_size"] == 3 and data["source"] == SENTENCE
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_long_sentences_and_outputs_are_cut(pair, caplog):
     found = Explainer(*pair, SearchOptions(beam_size=1, min_length=200)).explain("a dog " * 200)
     assert found.truncated and "only the first" in caplog.text
@@ -148,7 +148,7 @@ def test_an_output_has_at_most_max_length_pieces(pair, explanation):
     assert max(len(one.pieces) for one in found.translations) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_prefix_begins_every_translation(pair):
     found = Explainer(*pair, OPTIONS).explain(SENTENCE, prefix="three")
     assert all(one.text.startswith("three") for one in found.translations)

@@ -119,7 +119,7 @@ def test_a_sentence_without_any_output_is_searched_once():
     assert len(searched(rules_of([9]), free_scores=(NEVER, NEVER))[2]) == 1  # its probabilities are NaN
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_phrases_that_the_best_output_has_change_nothing_and_a_trace_finds_the_same():
     decoder, options = IncrementalDecoder(lively_transformer()), SearchOptions(3, extra_length=4)
     source_ids = sources(4, 6, 7)

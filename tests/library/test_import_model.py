@@ -65,7 +65,7 @@ def test_the_ids_are_those_of_the_vocabulary_also_where_both_sides_have_the_same
         assert tokenizer.decode(tokenizer.encode_target(text)) == text
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_commands_translate_and_score_as_marian(run):
     stdin = "".join(f"{line}\n" for line in lines("test.en"))
     greedy = invoke(translate_app, run, "--beam-size", 1, stdin=stdin)

@@ -118,7 +118,7 @@ def test_a_quantized_layer_comes_back_from_its_file_or_is_refused_in_a_sentence(
         assert_same(outputs(loaded, [inputs]), outputs(model, [inputs]), atol=0, rtol=0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("policy", ["float64", "mixed_bfloat16"])
 @every_layer
 def test_a_dtype_policy_is_that_of_every_part_and_comes_back_from_a_file(
@@ -153,7 +153,7 @@ def test_compute_output_shape_is_the_shape_of_what_comes_out(layer_class, argume
     assert shapes == ([tuple(shape) for shape in computed] if isinstance(computed[0], tuple) else [tuple(computed)])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_layer
 def test_an_empty_batch_gives_an_empty_batch(layer_class, arguments, inputs):
     layer = layer_class(**arguments)

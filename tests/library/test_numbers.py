@@ -45,7 +45,7 @@ def test_a_search_without_text_refuses_them():
         check_reads_no_text(ASKED, "a search of ids")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_translation_has_every_number_of_its_source(eager):
     lines = ["A group of 12 people sit at 37 tables.", "Player 10 kicks the ball to player 7.", "Two dogs run."]
     translator = Translator.load(ROOT / "presets/multi30k_en_de", ASKED)

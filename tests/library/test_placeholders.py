@@ -90,7 +90,7 @@ def test_a_placeholder_is_one_piece_and_a_digit_too(knowing):
     assert placeholders_in(["<pad>", "a"]) == ()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_span_comes_once_from_a_model_that_knows_placeholders(knowing):
     translator = Translator(*knowing, SearchOptions(beam_size=2, n_best=2, extra_length=3, temperature=3.0, seed=1))
     lines = [

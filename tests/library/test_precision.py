@@ -15,7 +15,7 @@ OPTIONS = SearchOptions(beam_size=3, n_best=3, extra_length=5)
 LINES = ["the fox", "dog dog dog", "", "one", "a lazy hen", "three four"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_in_bfloat16_the_weights_and_products_are_bfloat16_and_scores_are_close(pair):
     expected = Translator(*pair, OPTIONS).translate(LINES)
     copy = in_precision(pair[0], "bfloat16")
@@ -26,7 +26,7 @@ def test_in_bfloat16_the_weights_and_products_are_bfloat16_and_scores_are_close(
     assert in_precision(pair[0], "float32") is pair[0]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_transformer_of_mixed_precision_is_searched_as_it_is_on_request(pair):
     mixed = Transformer(pair[0].transformer_config, dtype="mixed_bfloat16")
     for weight, value in zip(mixed.weights, pair[0].weights, strict=True):

@@ -87,7 +87,7 @@ def test_rules_have_the_endings_of_each_sentence_and_none_beyond():
     assert rules_of_prefixes([Prefix([], [()])])["endings"].shape == (1, 1, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_translation_begins_with_its_prefix_and_its_own_beginning_changes_nothing(pair):
     translator = Translator(*pair, SearchOptions(beam_size=1, extra_length=5))
     lines = SENTENCES[:3]
@@ -108,7 +108,7 @@ def test_every_translation_begins_with_its_prefix_and_its_own_beginning_changes_
     assert [beside[0].ids, beside[2].ids] == [free[0].ids, free[2].ids] and beside[1].text.startswith("the f")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "options",
     [

@@ -177,7 +177,7 @@ def test_without_spans_a_line_is_not_looked_at():
     assert not ProtectedLine.of("Nothing  here to protect.", EVERYTHING).has_spans
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_protected_spans_come_through_a_model_of_random_weights(pair):
     """It copies nothing, so each is put where it is aligned; lines without spans are translated as they are."""
     translator = Translator(*pair, SearchOptions(n_best=2, extra_length=5))

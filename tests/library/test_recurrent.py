@@ -49,7 +49,7 @@ def of_tokens(values, batch):
     return as_numpy(values)[batch["target_segments"] > 0]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", CONFIGS)
 def test_packed_pairs_have_the_logits_that_they_have_alone(name):
     found = of_tokens(model_of(name)(PACKED), PACKED)
@@ -65,7 +65,7 @@ def loss_and_gradients(model, batch):
     return loss, tape.gradient(loss, [weight.value for weight in model.trainable_weights])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["general_lstm_deep", "additive"])
 def test_packed_pairs_have_the_gradients_that_they_have_alone(name):
     model = randomise(build_model(CONFIGS[name].replace(dropout=0.0)), scale=0.6)
@@ -75,7 +75,7 @@ def test_packed_pairs_have_the_gradients_that_they_have_alone(name):
         assert_close(tf.convert_to_tensor(found), tf.convert_to_tensor(expected), atol=2e-5, rtol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_dropout_of_the_decoder_is_between_its_recurrent_layers_and_in_training_alone(layers):
     decoder, without = (RecurrentDecoder(6, layers=layers, dropout=rate) for rate in (0.5, 0.0))
@@ -161,7 +161,7 @@ def test_the_state_of_some_sentences_has_their_coverage_and_all_else_of_them():
         assert (as_numpy(found) == as_numpy(leaf)[rows]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("alpha", "static_shapes"), [(0.0, False), (1.0, True)], ids=["growing", "static"])
 def test_a_beam_as_wide_as_the_language_ranks_all_its_outputs(alpha, static_shapes):
     """The oracle of tests/library/test_beam.py, with the probabilities of a recurrent model of its vocabulary."""
@@ -184,7 +184,7 @@ def table_of(model, source):
     return np.log(softmax(last))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_beam_of_one_is_greedy():
     """Each token is the most probable one after those before it; words and EOS can be chosen."""
     model, source_ids = model_of("general_lstm_deep"), sources(3, 6, vocab_size=SMALL.vocab_size)
@@ -232,7 +232,7 @@ def test_there_is_no_residual_stream_to_measure():
         ResidualStream(model_of("dot"), PACKED, None)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_saved_model_is_the_same_model(tmp_path):
     model = model_of("additive")
     model.save(tmp_path / "model.keras")

@@ -199,7 +199,7 @@ def test_any_model_has_every_phrase_beside_placeholders_and_prefixes(translator)
                     assert all(translation.text.count(each) == LINES[number].count(each) for each in ("{a}", "{b}"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_phrase_has_other_tokens_at_the_beginning_unless_the_tokenizer_reads_a_space_there(translator, tmp_path):
     reader = PhraseReader(translator.tokenizer)
     [phrase, stop] = reader.read(["the fox", "."], 50)

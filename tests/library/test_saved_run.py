@@ -66,7 +66,7 @@ def test_a_saved_run_says_what_it_writes_and_how_long_its_sentences_were(tokeniz
     assert RunFolder(tmp_path).inference() == kt.Inference()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_saved_run_searches_as_it_says_unless_it_is_told_otherwise(tokenizer, tmp_path):
     own = kt.SearchOptions(7, 1.0, length_normalization="tokens")
     search = {"beam_size": 7, "length_penalty": 1.0, "length_normalization": "tokens"}
@@ -201,7 +201,7 @@ def test_a_tokenizer_of_another_size_is_refused(random_folder, tmp_path):
         kt.load_run(tmp_path / "run")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("change", [{"d_model": 16}, {"decoder_layers": 2}])
 def test_weights_of_another_model_are_refused(random_folder, tmp_path, change):
     shutil.copytree(random_folder, tmp_path / "run")
@@ -246,7 +246,7 @@ def test_a_damaged_header_in_the_weights_is_refused(random_folder, tmp_path):
         kt.load_run(tmp_path / "run")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_file_of_weights_that_are_not_finite_is_refused(random_folder, tmp_path):
     transformer = kt.load_run(random_folder)[0]
     weight = transformer.weights[0]

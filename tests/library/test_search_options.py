@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("eager")
 BEAM = SearchOptions(beam_size=3, n_best=3, extra_length=5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_options_of_a_sentence_reach_the_search(pair):
     lines = ["the fox", "a lazy hen", "three four"]
     limits = {"beam_size": 2, "extra_length": 12}
@@ -105,7 +105,7 @@ def test_two_options_that_contradict_each_other_are_named_with_their_values(wron
     assert getattr(SearchOptions(**wrong | right), name) == value
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_prefix_may_be_longer_than_the_source_and_is_never_cut(pair):
     long = "the cat sat on the mat"
     short = Translator(*pair, BEAM, max_source_tokens=3)
@@ -120,7 +120,7 @@ def test_a_prefix_may_be_longer_than_the_source_and_is_never_cut(pair):
         Explainer(*pair, BEAM).explain("\udcff")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_translation_begins_with_its_prefix(pair):
     found = Translator(*pair, BEAM).translate(["the fox", "", "a lazy hen"], prefixes=["dog", "dog", ""])
     assert found[0].text.startswith("dog") and found[1].text == ""

@@ -81,7 +81,7 @@ def traces(pair):
     return [(ids, scores, type(seen)(*(leaf.numpy() for leaf in seen))) for (ids, scores, _), seen in found]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_finds_what_the_search_finds(pair, traces):
     decoder = IncrementalDecoder(pair[0])
     for sentence, (ids, scores, _) in zip(SENTENCES, traces, strict=False):
@@ -92,7 +92,7 @@ def test_it_finds_what_the_search_finds(pair, traces):
         np.testing.assert_allclose(scores, expected.scores, rtol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_log_probability_is_the_models(pair, traces):
     forced = ForcedDecoder(pair[0])
     for sentence, (*_, seen) in zip(SENTENCES, traces, strict=False):
@@ -104,7 +104,7 @@ def test_every_log_probability_is_the_models(pair, traces):
         np.testing.assert_allclose(seen.log_probs, np.sum(expected, axis=1), atol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_finished_hypothesis_is_a_path_of_the_tree(traces):
     for ids, scores, seen in traces:
         totals = dict(zip(paths_in(seen), seen.log_probs, strict=True))
@@ -115,7 +115,7 @@ def test_every_finished_hypothesis_is_a_path_of_the_tree(traces):
                 assert totals[path] / penalty == pytest.approx(score, abs=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_is_kept_is_better_than_what_is_dropped(pair, traces):
     for sentence, (*_, seen) in zip(SENTENCES, traces, strict=False):
         limit = source_of(pair, sentence).size + OPTIONS.extra_length
@@ -127,7 +127,7 @@ def test_what_is_kept_is_better_than_what_is_dropped(pair, traces):
                 assert min(seen.log_probs[here & ~dropped]) >= max(seen.log_probs[here & dropped])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_continuation_is_listed_twice(traces):
     for *_, seen in traces:
         rows = list(zip(seen.steps, seen.parents, seen.tokens, strict=True))

@@ -210,7 +210,7 @@ def test_lines_before_an_invalid_byte_are_translated_and_the_byte_is_named(shout
 # The process
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_whole_command_under_a_c_locale(tmp_path):
     run = random_run(tmp_path / "run")
     lines = ["the fox", "", "안녕 👋", "one two three " * 9]
@@ -265,14 +265,14 @@ def echo():
     process.communicate()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signals")
 def test_ctrl_c_ends_the_process_without_a_traceback(echo):
     echo.send_signal(signal.SIGINT)
     assert (echo.wait(60), echo.stderr.read()) == (-signal.SIGINT, b"")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signals")
 def test_a_reader_that_closes_the_pipe_ends_the_process_without_a_traceback(echo):
     echo.stdout.close()
@@ -281,7 +281,7 @@ def test_a_reader_that_closes_the_pipe_ends_the_process_without_a_traceback(echo
     assert (echo.wait(60), echo.stderr.read()) == (-signal.SIGPIPE, b"")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="Windows has no such signals")
 def test_an_ignored_ctrl_c_stays_ignored():
     script = ECHO.replace("signal.default_int_handler", "signal.SIG_IGN")
@@ -294,7 +294,7 @@ def test_an_ignored_ctrl_c_stays_ignored():
     assert (process.returncode, output, errors) == (0, GROUP, b"")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_lines_whose_translation_was_cut_are_named_at_the_end(random_folder, caplog):
     lines = b"the fox\n\nthe dog\n"
     assert translate(lines, "--max-length", "1", run=random_folder).stdout == "\n\n\n"

@@ -110,7 +110,7 @@ def found_by(variant):
     return search(IncrementalDecoder(lively(variant)), SOURCES, BEAM)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_variant
 def test_a_sentence_is_translated_alone_as_with_others_and_in_loops_of_static_shapes(variant):
     decoder, found = IncrementalDecoder(lively(variant)), found_by(variant)
@@ -150,7 +150,7 @@ def runs(tmp_path_factory):
     return functools.cache(lambda name: load_run(random_run(tmp_path_factory.mktemp("run"), **VARIANTS[name])))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @every_variant
 def test_a_served_graph_translates_and_explains_as_in_process(eager, runs, variant):
     ask, lines = asker(ServedGraph(*runs(variant), OPTIONS, 40)), SENTENCES[:2]

@@ -96,7 +96,7 @@ def test_an_extra_brings_what_its_modules_import(extra):
     assert {package_of(root) for root in roots} <= packages_of(extra)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_extra_of_a_command_brings_what_that_command_imports():
     lacking = {
         name: {package_of(root) for root in foreign(modules_behind(command.module)) - OPTIONAL}
@@ -113,7 +113,7 @@ def test_each_package_of_an_extra_is_imported(extra):
     assert packages_of(extra) - packages_of("") <= imported
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_help_of_every_command_needs_no_extra():
     """Whoever has installed the light library reads it before the extra."""
     script = """

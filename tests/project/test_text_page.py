@@ -14,7 +14,7 @@ from tests.support.places import ROOT
 PAGE = (ROOT / "docs" / "text.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_its_examples_give_what_stands_below_them(pair):
     """With random weights: the laws hold for every model."""
     example = doctest.DocTestParser().get_doctest(PAGE, {"translator": Translator(*pair)}, "text.md", "docs/text.md", 0)

@@ -141,7 +141,7 @@ def calm(tmp_path_factory):
     return folder, *trained(folder, patience=2, keep_best=True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_training_stops_after_so_many_validations_without_a_better_one(calm, caplog):
     folder, progress, weights = calm
     assert (progress.step, progress.best_step, progress.validations_since_best) == (8, 4, 2)
@@ -152,7 +152,7 @@ def test_training_stops_after_so_many_validations_without_a_better_one(calm, cap
     assert_same(same, weights)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("killed_at", [4, 8])
 def test_a_killed_run_stops_at_the_same_step_with_the_same_weights_and_the_same_best_ones(tmp_path, calm, killed_at):
     folder, progress, weights = calm
@@ -166,14 +166,14 @@ def test_a_killed_run_stops_at_the_same_step_with_the_same_weights_and_the_same_
     assert_same(one.values(), other.values())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_best_checkpoint_has_the_weights_of_its_step(tmp_path, calm):
     _, weights = trained(tmp_path, steps=4)
     assert_same(read_checkpoint(calm[0] / "checkpoints/best-00000004.npz", "model/").values(), weights)
     assert checkpoint_names(tmp_path) == ["step-00000003.npz", "step-00000004.npz"]  # not kept unless asked for
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_that_begins_late_to_keep_the_best_one_keeps_the_best_from_then_on(tmp_path):
     """The weights of the best validation before, at step 4, are lost: a better one than that may never come."""
     trained(tmp_path, steps=5)
@@ -182,7 +182,7 @@ def test_a_run_that_begins_late_to_keep_the_best_one_keeps_the_best_from_then_on
     assert checkpoint_names(tmp_path)[0] == "best-00000008.npz"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_best_checkpoint_of_steps_that_were_done_otherwise_takes_no_other_ones_place(tmp_path):
     """Step 4 is the best, and its process dies before the checkpoint of step 6; then the scores are others."""
     with pytest.raises(KeyboardInterrupt):
@@ -197,7 +197,7 @@ def test_a_best_checkpoint_of_steps_that_were_done_otherwise_takes_no_other_ones
     assert (progress.kept_step, checkpoint_names(tmp_path)[0]) == (6, "best-00000006.npz")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_more_patience_continues_a_run_that_had_stopped(tmp_path):
     assert trained(tmp_path, patience=1)[0].step == 6
     progress, _ = trained(tmp_path, patience=2)

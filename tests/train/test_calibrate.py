@@ -70,7 +70,7 @@ def test_good_translations_get_a_high_confidence_and_bad_ones_a_low_one(folder, 
     assert re.search(r"^  0\.9 to 1\.0 +50 +0\.963 +1\.000$", printed, re.MULTILINE)  # 26 / 27
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_translate_prints_the_confidences_of_a_run_that_is_calibrated(eager, folder):
     assert calibrate(folder.path).exit_code == 0
     run = functools.partial(invoke, translate.app, folder.path, "--max-length", 4, stdin="a dog\n\n")

@@ -179,7 +179,7 @@ def test_a_command_that_was_stopped_goes_on_but_not_with_another_model_text_or_s
     assert calls == [1, 2, 2] and files["output"].read_text(encoding="utf-8") == "eins zwei\ndrei vier\n"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("variant", [None, "modern", "alibi"])
 def test_a_run_writes_one_of_its_own_translations_of_each_sentence(files, tmp_path, variant):
     folder = random_run(tmp_path / "run", **VARIANTS.get(variant, {}))
@@ -225,7 +225,7 @@ def test_a_run_that_writes_trees_is_refused(files, loaded, tmp_path):
     assert loaded == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_folder_that_is_no_run_is_one_sentence(files, tmp_path):
     assert_one_sentence(distil_command(tmp_path, *options_of(files)), tmp_path, "not a run folder")
 

@@ -82,7 +82,7 @@ def is_frozen(name):
     return any(part in name for part in ("decoder_block", "embedding"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_frozen_weights_stay_bit_for_bit_and_all_others_are_trained(calm):
     found, before = calm
     assert {is_frozen(path) for path in before} == {True, False}
@@ -90,7 +90,7 @@ def test_frozen_weights_stay_bit_for_bit_and_all_others_are_trained(calm):
         assert np.array_equal(found[f"model/{path}"], weight) is is_frozen(path), path
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_frozen_weights_have_no_state_in_the_optimizer(calm):
     found, before = calm
     names = [name for name in found if name.startswith("optimizer/adam/") and found[name].ndim]
@@ -98,7 +98,7 @@ def test_frozen_weights_have_no_state_in_the_optimizer(calm):
     assert len(names) == 3 * sum(not is_frozen(path) for path in before)  # two moments and an average
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_killed_run_ends_bit_for_bit_the_same_with_frozen_layers_and_a_moving_average(tmp_path, calm):
     def killed():
         if (tmp_path / "checkpoints/step-00000002.npz").exists():  # after step 4, before its checkpoint

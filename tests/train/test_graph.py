@@ -55,7 +55,7 @@ def test_every_input_of_a_node_is_a_node(nodes):
             assert source.partition(":")[0] in nodes
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_writes_it_once_and_keeps_it_when_it_is_continued(tmp_path):
     reusable().from_the_start()
     for steps in (1, 2):
@@ -102,7 +102,7 @@ def test_one_that_fails_is_logged_and_training_continues(profiler, caplog, call)
     assert progress.step == 9
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_leaves_one_for_the_profile_tab_and_no_second_one_when_it_is_continued(tmp_path):
     reusable().from_the_start()
     for steps in (3, 4):

@@ -110,6 +110,7 @@ def test_stock_fit_fine_tunes_it(folder):
     assert share_in_words(folder / "fitted") > 0.7
 
 
+@pytest.mark.nightly
 def test_it_is_evaluated_by_its_own_search(folder):
     texts = "--source", folder / "test.en", "--reference", folder / "test.de"
     result = invoke(train.evaluate.app, folder / "run", *texts, "--json")

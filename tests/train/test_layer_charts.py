@@ -27,7 +27,7 @@ def both(way):
     return [three_steps(reusable(**WAYS[way]).from_the_start(), inspects) for inspects in (False, True)]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", range(len(WAYS)))
 def test_an_inspected_step_changes_no_bit_of_any_step(way):
     (logs, values, nothing), (inspected_logs, inspected_values, something) = both(way)
@@ -44,7 +44,7 @@ def test_its_gradients_are_those_of_the_mean_loss_of_the_whole_batch_without_a_l
     assert norm(inspected.gradients) == pytest.approx(logs[1]["gradient_norm"], rel=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", range(len(WAYS)))
 def test_it_keeps_the_weights_before_the_update(way):
     model = reusable(**WAYS[way]).from_the_start()
@@ -129,7 +129,7 @@ def test_there_is_a_histogram_of_the_weights_and_one_of_the_gradients_per_layer(
 # when
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_writes_them_at_these_steps_to_the_writer_of_training(tmp_path):
     fit_in(tmp_path, reusable().from_the_start(), steps=5, histograms_every=2)
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -81,7 +81,7 @@ def test_a_step_fits_unless_memory_is_exhausted_and_is_undone(loss):
     assert (weight.numpy().tolist(), moment.numpy().tolist()) == ([1.0, 2.0], [3.0])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_neither_a_step_that_does_not_fit_nor_the_one_that_fits_changes_anything(monkeypatch):
     compute, models, starts = TrainingModel.sums_and_gradients, [], []
 

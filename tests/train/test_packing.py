@@ -79,7 +79,7 @@ def test_less_than_two_per_cent_of_the_positions_stay_empty_for_lengths_like_tho
     assert 1 - (source.sum() + target.sum()) / (packing.num_rows * (source_row_length + 128)) < 0.02
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(MULTI30K is None, reason="there is no Multi30k: make multi30k")
 @pytest.mark.parametrize("name", ["multi30k", "multi30k/de_en", "multi30k/en_fr"])
 def test_padding_of_the_multi30k_configurations_is_below_two_per_cent(tmp_path, monkeypatch, name):

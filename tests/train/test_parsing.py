@@ -111,7 +111,7 @@ def test_f1_decides_only_between_runs_of_a_treebank(configuration):
         load_config(configuration, numbers)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_validation_and_the_end_record_the_brackets(parsed):
     records = [record for record in metrics_of(parsed) if "validation/bracketing_f1" in record]
     assert [record["step"] for record in records] == [4, 5]
@@ -120,7 +120,7 @@ def test_every_validation_and_the_end_record_the_brackets(parsed):
     assert {f"final/{name}" for name in names} | {"final/loss"} <= metrics_of(parsed)[-1].keys()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_report_has_f1_in_place_of_bleu(parsed):
     report = (parsed / "report.md").read_text(encoding="utf-8")
     assert re.search(r"^- F1 \d+\.\d\d ± ", report, re.MULTILINE) and "- BLEU" not in report
@@ -132,7 +132,7 @@ def test_the_report_has_f1_in_place_of_bleu(parsed):
     assert scores["scores"][0]["name"] == "F1" and scores["split"] == "data.test"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_constrained_evaluation_needs_no_repair(parsed):
     """After five steps the free search writes next to no trees, the constrained one nothing else."""
     found = {}
@@ -144,7 +144,7 @@ def test_a_constrained_evaluation_needs_no_repair(parsed):
     assert (found["free"]["constrained"], found["constrained"]["constrained"]) == (False, True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_evaluate_repeats_the_report_and_writes_trees(parsed, tmp_path):
     result = invoke(train.evaluate.app, parsed, "--json", "--output", tmp_path / "out.mrg")
     assert result.exit_code == 0, result.output
@@ -184,7 +184,7 @@ def test_trees_of_other_sentences_are_no_comparison(parsed, tmp_path, text, part
     assert_one_sentence(invoke(train.evaluate.app, parsed, "--against", tmp_path / "other.mrg"), "other.mrg", *parts)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_translate_prints_trees_over_the_words(parsed):
     result = invoke(command.app, parsed, stdin="the dogs bark .\n")
     (tree,) = read_trees(result.stdout, "stdout")
@@ -211,7 +211,7 @@ def test_options_of_text_are_refused(parsed, arguments):
     assert_one_sentence(invoke(train.evaluate.app, parsed, *arguments), arguments[0], f"{parsed} writes trees")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_treebank_is_not_overwritten(parsed):
     treebank = parsed.parent / "all.mrg"
     result = invoke(train.evaluate.app, parsed, "--output", treebank)

@@ -56,6 +56,7 @@ def run(tmp_path_factory):
     return config
 
 
+@pytest.mark.nightly
 def test_training_records_what_there_is_to_see(run):
     folder = run.with_suffix("")
     assert load_model_config(folder / "model.json") == RecurrentConfig(vocab_size=300, d_model=16)

@@ -23,6 +23,7 @@ def straight(tmp_path_factory):
     return model, first, train(model, 3, 6), folder
 
 
+@pytest.mark.nightly
 def test_a_run_that_is_resumed_in_a_new_model_gives_the_same_bits(straight):
     model, _, second, folder = straight
     resumed = training_model(dropout=0.2, config=CONFIG, weights_seed=2, **PLAIN_ADAM)
@@ -56,6 +57,7 @@ def test_the_logged_norm_is_that_before_the_limit_and_the_rate_is_the_given_one(
     assert {round(step["learning_rate"], 6) for step in first + second} == {0.02}
 
 
+@pytest.mark.nightly
 def test_it_learns_to_copy_under_xla():
     model = training_model(config=CONFIG.replace(encoder_layers=1, decoder_layers=1), xla=True, **PLAIN_ADAM)
     losses = [step["loss"] for step in train(model, 0, 60, BATCHES)]

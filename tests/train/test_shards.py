@@ -67,7 +67,7 @@ def letters(data, row):
     return {word[0] for word in text.split()} & set("abcd")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("shards", [1, 4])
 @pytest.mark.parametrize("workers", [2, 4])
 def test_the_rows_of_all_workers_in_order_are_the_batch_of_a_single_worker(prepare, shards, workers):
@@ -99,7 +99,7 @@ def test_every_shard_has_epochs_of_its_own_with_all_its_pairs(prepare):
     assert long > 2 * short and data.batches.steps_per_epoch == long
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_batch_depends_only_on_its_step_and_not_on_the_batches_before(prepare):
     walking, steps = prepare(4).batches, 3 * prepare(4).batches.steps_per_epoch
     walked = [walking.batch(step) for step in range(steps)]
@@ -120,7 +120,7 @@ def test_counts_and_padding_are_of_all_shards_together(prepare):
 # what a worker opens
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_worker_opens_no_file_of_the_shards_of_another(prepare, tmp_path):
     expected = [prepare(4, Worker(index, 2)).batches.batch(5) for index in range(2)]
     for index, (own, others) in enumerate((((0, 1), (2, 3)), ((2, 3), (0, 1)))):
@@ -245,7 +245,7 @@ def test_numbers_are_assigned_to_shards_in_turn():
         load(51)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_prepared_tfds_set_is_divided_into_even_parts(tmp_path):
     tfds = pytest.importorskip("tensorflow_datasets")
 

@@ -42,7 +42,7 @@ def test_with_the_same_tokenizer_every_weight_is_that_of_the_other_run(random_fo
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("blocks", [1, 2])
 def test_a_shallower_decoder_begins_with_the_last_blocks(tmp_path, blocks):
     folder = random_run(tmp_path / "run", decoder_layers=3)
@@ -59,7 +59,7 @@ def test_a_shallower_decoder_begins_with_the_last_blocks(tmp_path, blocks):
     assert len(of_blocks) == len({path.split("/", 1)[1] for path in of_blocks}) * blocks
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_with_a_new_tokenizer_known_pieces_keep_their_rows_and_new_ones_their_first_values(tmp_path, caplog):
     folder = random_run(tmp_path / "run", shared_embeddings=False, logits_bias=True)
     train_tokenizer([*SENTENCES[3:], "a zebra xylophone"] * 5, tmp_path / "new.model", 300)
@@ -83,7 +83,7 @@ def test_with_a_new_tokenizer_known_pieces_keep_their_rows_and_new_ones_their_fi
     assert found.keys() >= TABLES
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_only_a_run_without_a_checkpoint_begins_with_other_weights(tmp_path, random_folder, pair):
     other, tokenizer = pair
     training, folder = TrainingConfig(start_from=str(random_folder)), RunFolder(tmp_path)
@@ -100,7 +100,7 @@ def test_only_a_run_without_a_checkpoint_begins_with_other_weights(tmp_path, ran
     np.testing.assert_array_equal(weights_of(transformer)[0], weights_of(other)[0])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_that_is_killed_before_its_first_checkpoint_goes_on_from_the_weights_that_it_started_from(tmp_path):
     def killed():
         raise KeyboardInterrupt

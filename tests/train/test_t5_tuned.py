@@ -48,7 +48,7 @@ def test_the_tag_of_the_target_stands_before_the_source(begun):
         assert data.validation.target[number][-1] == EOS
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_learns_pairs_by_heart_and_its_start_stays_the_padding(begun, tmp_path):
     result = invoke(train.__main__.app, begun)
     assert result.exit_code == 0, result.output
@@ -61,7 +61,7 @@ def test_a_run_learns_pairs_by_heart_and_its_start_stays_the_padding(begun, tmp_
     assert np.asarray(after.bias)[BOS] == -100
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_that_is_stopped_goes_on_bit_for_bit(begun, tmp_path):
     few = ["training.checkpoint_every=2", "training.validate_every=4", "training.dropout=0.1"]
 

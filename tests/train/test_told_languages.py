@@ -243,7 +243,7 @@ def test_languages_that_a_model_was_told_are_settled_once_the_run_is_done(done, 
     assert {"data.train", "data.validation"} <= done((".tsv", ".moved.tsv")).keys()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", [LEGACY, FIFTY])
 def test_a_run_learns_pairs_of_several_languages_by_heart(begun, kind, tmp_path):
     config = begun(kind)
@@ -265,7 +265,7 @@ def test_a_run_learns_pairs_of_several_languages_by_heart(begun, kind, tmp_path)
     np.testing.assert_array_equal(*biases)  # fairseq's models have none that train, transformers' mBART has a constant
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_that_is_stopped_goes_on_bit_for_bit_without_the_run_that_it_started_from(begun, tmp_path):
     config = begun(FIFTY)
     few = ["training.checkpoint_every=2", "training.validate_every=4", "training.dropout=0.1"]

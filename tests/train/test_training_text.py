@@ -133,7 +133,10 @@ def test_text_without_files_is_compared_too(start):
     "content",
     [
         "{}",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ("", "[]", '{"pairs": 1, "shards": 2, "files": {}}')),
+        *(
+            pytest.param(each, marks=pytest.mark.nightly)
+            for each in ("", "[]", '{"pairs": 1, "shards": 2, "files": {}}')
+        ),
     ],
 )
 def test_a_damaged_record_is_reported_and_written_again(start, folder, content):
