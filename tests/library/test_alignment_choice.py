@@ -138,6 +138,7 @@ def run(tmp_path_factory):
     return RunFolder(folder / "run")
 
 
+@pytest.mark.nightly
 def test_each_way_is_judged_as_an_aligner_that_goes_by_it(run):
     """Word n of five is translated as the last but n, so all links are known; the best way finds nearly all."""
     translator, pairs = Translator.load(run.path, SearchOptions(beam_size=1)), list(corpus())

@@ -57,7 +57,7 @@ def answers_of(translator, scorer, explainer):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["transformer", "recurrent"])
 def test_layers_that_change_are_searched_as_they_are(pair, kind):
     model = model_of(pair, kind)
@@ -95,6 +95,7 @@ def test_a_layer_that_computes_in_another_precision_is_searched_so(pair):
     assert [translation.score for translation in translator.translate(LINES)] != exact
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:Layer")  # Keras warns of each layer that it cannot quantize
 @pytest.mark.parametrize("kind", ["transformer", "recurrent"])
 def test_quantized_meanwhile_is_one_sentence_and_no_nonsense(pair, kind):
@@ -132,7 +133,7 @@ def test_lora_is_merged_into_a_copy(pair, dtype, precision):
         assert same.count(False) == len(kernels)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 def test_a_run_has_the_merged_weights_and_translates_alike(pair, dtype, tmp_path):
     model = with_lora(model_of(pair, dtype=dtype))

@@ -49,7 +49,7 @@ def test_a_folder_of_others_is_imported_and_nothing_is_written(folder_of, tmp_pa
     assert equal == len(expected) if folder_of is marian_folder else equal > 40  # of other sinusoids
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_name_as_transformers_writes_it_is_one_on_the_hub_unless_there_is_such_a_folder(tmp_path, monkeypatch):
     folder = huggingface_folder(tmp_path / "opus")
     local = Hub()

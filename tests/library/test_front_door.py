@@ -27,7 +27,7 @@ def test_importing_the_package_imports_neither_keras_nor_tensorflow():
     assert not any(name.startswith("keras_transformer.") for name in modules)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "imports",
     [

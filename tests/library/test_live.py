@@ -112,6 +112,7 @@ def test_a_translator_writes_what_it_translates(greedy, options):
     assert most > 2
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("options", "asked"),
     [

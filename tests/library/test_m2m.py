@@ -125,7 +125,7 @@ def table(positions, width=32):
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_commands_import_and_translate(tmp_path, kind, caplog):
     caplog.set_level(logging.INFO, logger="keras_transformer")

@@ -52,7 +52,7 @@ def test_scores_of_given_pairs_are_marians(model):
     np.testing.assert_allclose(log_probabilities(imported), scores_by_marian(name), atol=CLOSE)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_those_of_a_model_with_the_sinusoids_of_the_paper_are_not(model):
     """As Hugging Face's conversion has them."""
     name, imported = model
@@ -73,7 +73,7 @@ def test_the_best_of_a_beam_of_six_and_its_score_are_marians(model):
     np.testing.assert_allclose([translation.score for translation in found], scores, atol=CLOSE)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_greedy_translations_are_marians(model):
     name, imported = model
     assert [translation.text for translation in translated(imported, beam_size=1)] == greedy_by_marian(name)

@@ -108,7 +108,7 @@ def test_what_generate_is_forced_to_begin_with_is_the_default_language(tmp_path)
         changed(folder, name, forced_bos_token_id=None)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_commands_import_and_translate_and_cut_at_the_last_position(tmp_path, caplog):
     caplog.set_level(logging.INFO, logger="keras_transformer")
     mbart_folder(tmp_path / "there")

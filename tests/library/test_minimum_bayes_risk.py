@@ -133,7 +133,7 @@ def test_the_command_writes_what_the_engine_decides(random_folder):
     assert refused.exit_code == 1 and "--mbr decides by another" in refused.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_export_draws_in_rounds_as_wide_as_its_beam(whole_version):
     """Its beam has four hypotheses, so ten draws are three rounds with three seeds."""
     export, lines = ExportedTranslator(whole_version), ["one two", "seven"]

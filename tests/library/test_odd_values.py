@@ -33,6 +33,7 @@ def assert_a_model_or_one_sentence(folder):
         assert "\n" not in str(error) and (str(folder) in str(error) or "No such" in str(error)), str(error)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", FOLDERS)
 def test_a_value_of_any_key_is_one_of_a_model_or_refused(tmp_path, kind):
     folder = FOLDERS[kind](tmp_path / "folder")

@@ -216,6 +216,7 @@ def test_a_phrase_has_other_tokens_at_the_beginning_unless_the_tokenizer_reads_a
     assert stop.first_tokens == tuple(spaced.encode(".")) != stop.tokens  # with a space, and attached to a word
 
 
+@pytest.mark.nightly
 def test_a_line_without_phrases_is_translated_as_without_the_option(translator):
     alone = translator.translate(LINES)
     assert translator.translate(LINES, required=[[]] * 5) == alone

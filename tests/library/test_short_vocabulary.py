@@ -149,7 +149,7 @@ def test_a_shortlist_of_everything_changes_nothing(options, static_shapes):
     assert_same_hypotheses(with_all, found_among_all(options))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("most", [0.0, 2.0], ids=["all pieces", "columns of each"])
 @pytest.mark.parametrize("rules", [{}, {"prefixes": np.full((len(SOURCES), 1), 77, np.int32)}], ids=["free", "prefix"])
 def test_a_bound_on_the_columns_changes_no_translation_that_has_enough(rules, most, monkeypatch):

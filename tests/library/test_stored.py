@@ -102,7 +102,7 @@ def larger(folder, d_ff):
     return len(content)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
 def test_an_import_does_not_hold_its_weights_in_memory(tmp_path):
     folder = m2m_folder(tmp_path / "m2m")

@@ -167,7 +167,7 @@ def test_other_feed_forward_networks(tmp_path, projection, activation):
     assert import_folder(t5_folder(tmp_path / "t5", kind, feed_forward_proj=projection)).config.activation == activation
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", [T5, MADLAD])
 def test_the_commands_import_and_translate(tmp_path, kind, caplog):
     caplog.set_level(logging.INFO, logger="keras_transformer")

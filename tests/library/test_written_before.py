@@ -50,6 +50,7 @@ def test_a_run_folder_opens_as_its_model_and_tokenizer():
     assert tokenizer.decode(tokenizer.encode("twenty-one")) == "twenty-one"
 
 
+@pytest.mark.nightly
 def test_a_run_continues_from_its_checkpoint(tmp_path):
     from train.__main__ import app
 

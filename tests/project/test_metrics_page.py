@@ -5,6 +5,8 @@ import re
 import sys
 import types
 
+import pytest
+
 from tests.support.places import ROOT
 from tests.support.runs import metrics_of
 
@@ -17,6 +19,7 @@ def is_explained(name):
     return any(re.fullmatch(re.sub(r"<[^>]+>", ".+", field), name) for field in FIELDS)
 
 
+@pytest.mark.nightly
 def test_every_name_in_the_file_is_explained_and_every_name_explained_is_there(finished):
     names = {name for line in metrics_of(finished[1]) for name in line}
     assert [name for name in sorted(names) if not is_explained(name)] == []
