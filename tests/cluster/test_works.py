@@ -223,7 +223,7 @@ def test_a_text_is_translated_as_by_the_run(engine, translator):
     assert all(set(row) == set(Translate().outputs) for row in outputs)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_options_of_the_search_reach_the_export(engine, translator):
     work = Translate((("beam_size", 2), ("length_penalty", 1.5)), tag="<bt>")
     expected = translator(beam_size=2, length_penalty=1.5).translate([text for (text,) in ROWS])

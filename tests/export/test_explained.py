@@ -36,12 +36,14 @@ def numbers(text, *shape):
     return np.array(items(text), float).reshape(shape)
 
 
+@pytest.mark.nightly
 def test_its_pieces_are_those_of_the_best_translation(ask, explained):
     best = ask("translate", LINES)["pieces"][:, 0]
     assert explained["pieces"].tolist() == best.tolist()
     assert explained["source_pieces"].tolist() == ask("tokenize", LINES)["pieces"].tolist()
 
 
+@pytest.mark.nightly
 def test_attention_is_the_models_for_every_block_and_head(pair, explained):
     forced = ForcedDecoder(pair[0])
     for row in (0, 2):
@@ -59,6 +61,7 @@ def test_attention_is_the_models_for_every_block_and_head(pair, explained):
                 np.testing.assert_allclose(block, expected[f"{side}_block_{number}/{name}"][0], atol=6e-4)
 
 
+@pytest.mark.nightly
 def test_the_beam_leads_to_the_best_translation(explained):
     for row in (0, 2):
         columns = [items(explained[name][row]) for name in BEAM]

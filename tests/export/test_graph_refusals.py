@@ -39,6 +39,7 @@ def refusals():
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 @pytest.mark.parametrize("name", ["language", "prefix", "phrase", "placeholder", "contradiction", "tab"])
 def test_a_text_that_is_refused_is_shown_in_part_whatever_its_bytes_are(refusals, name, text):

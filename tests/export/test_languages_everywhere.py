@@ -85,6 +85,7 @@ def told(translations):
     return [(each.text, pytest.approx(each.score, abs=1e-3)) for each in translations]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("target", ["de", "fr"])
 def test_every_engine_writes_the_language_that_is_asked(engines, name, target):
@@ -176,6 +177,7 @@ def test_a_version_says_its_languages_and_damage_is_one_sentence(export, tmp_pat
             languages_in(tmp_path)
 
 
+@pytest.mark.nightly
 def test_commands_take_languages(export, translate_export):
     version, run = export
     for folder in (version, version / LITERT):

@@ -61,7 +61,7 @@ def test_the_text_of_bytes_is_that_of_the_real_tokenizer(imported):
         assert ours.decode([number + 1 for number in ids]) == theirs.decode(ids).replace("\u2581", " ").strip()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_engine_leaves_them_out_of_its_translations(imported, tmp_path):
     """Of a model with random weights, most bytes are of no character."""
     write_run(imported(BYT5), tmp_path / "run", SENTENCES[:3])

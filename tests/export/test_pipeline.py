@@ -45,6 +45,7 @@ def test_a_saved_model_translates_as_the_run_and_takes_other_options(run, tmp_pa
     assert texts(found) == [best.text for best in longer]
 
 
+@pytest.mark.nightly
 def test_a_litert_model_translates_as_the_run_and_names_what_it_does_not_take(run, tmp_path):
     pytest.importorskip("ai_edge_litert")
     model, tokenizer = load_run(run)

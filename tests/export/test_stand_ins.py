@@ -54,7 +54,7 @@ def constants(file):
     return held
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_constants_and_every_output_are_those_of_a_conversion_with_the_weights(name):
     interpreter = pytest.importorskip("ai_edge_litert.interpreter")

@@ -159,7 +159,7 @@ def test_logits_that_are_the_unscaled_embedding_are_a_matrix_of_their_own(run, t
         np.testing.assert_array_equal(value, again.values[path])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_last_bits_of_the_embedding_are_rounding_and_a_hundredth_of_a_matrix_is_refused(run, tmp_path):
     """Of weights so large that the last bits move scores by about 1e-4."""
     folder = run(BYT5, strength=STRONG)

@@ -84,6 +84,7 @@ def test_the_files_have_every_format_that_the_server_takes():
     assert set(file_endings()) == {"txt", *(ending for ending, format in USUAL.items() if format not in WITH_FIELDS)}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", FILES)
 def test_the_server_returns_what_the_command_writes(server, command, tmp_path, name):
     content, format = FILES[name], format_of_name(name) or "text"
