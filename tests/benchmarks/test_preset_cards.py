@@ -50,7 +50,7 @@ def test_the_hub_learns_what_it_is_and_what_opens_it(name):
     assert (name == "software_en_de") or named == set(data.datasets)  # the hub has no corpus of software
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @of_each
 def test_the_lines_of_use_print_what_they_say(name, monkeypatch, capsys):
     (code,) = re.findall(r"```python\n(.*?)```", content_of(name), re.DOTALL)

@@ -230,6 +230,7 @@ def test_a_folder_that_is_no_run_is_one_sentence(files, tmp_path):
     assert_one_sentence(distil_command(tmp_path, *options_of(files)), tmp_path, "not a run folder")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("ensemble", [False, True])
 def test_with_mbr_it_writes_what_minimum_bayes_risk_chooses_whatever_the_reference_is(tmp_path, caplog, ensemble):
     caplog.set_level("INFO", "train")

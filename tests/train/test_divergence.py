@@ -245,7 +245,7 @@ def explode(folder, *bad, on_divergence="rewind", **changes):
     return weights_of(model), progress
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("due", ["checkpoint_every", "validate_every"])
 def test_weights_that_exploded_are_in_no_checkpoint_and_not_validated(tmp_path, due):
     """The update after a checkpoint is due leaves them, of whose loss no later step has told yet."""

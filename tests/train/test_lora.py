@@ -112,6 +112,7 @@ def test_the_step_has_these_gradients_of_the_gradients_of_all_weights():
         assert_close(found[1][layer.lora_kernel_b.path], 3 * a.T @ of_kernel, atol=1e-3)
 
 
+@pytest.mark.nightly
 @every_value
 def test_counts_are_those_of_the_model(config):
     for names in (["query"], ["key", "value", "output"], ["ffn"], [*ALL, "norms"]):
@@ -125,7 +126,7 @@ def test_counts_are_those_of_the_model(config):
 # training
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", [*OPTIONS, "average"])
 def test_a_stopped_training_ends_as_one_that_was_not_and_changes_adapters_alone(name, tmp_path):
     ema = {"ema_decay": 0.9} if name == "average" else {"optimizer": name, "optimizer_options": OPTIONS[name]}
@@ -146,7 +147,7 @@ def test_the_optimizer_keeps_something_for_adapters_alone():
     assert numbers == 2 * trained_count(TrainingConfig(**LORA), TINY) == 2 * 6 * 2 * (16 + 16)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_xla_trains_as_tensorflow_does():
     found = []
     for xla in (False, True):
@@ -176,7 +177,7 @@ def steps_of_two_rows(path=None):
     return np.savez(path, *found) if path else found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_replicas_train_as_one(tmp_path):
     run = fork_python("-m", "tests.train.test_lora", tmp_path / "found.npz")
     assert run.returncode == 0, run.stderr[-3000:]

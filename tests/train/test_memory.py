@@ -60,7 +60,7 @@ class FullRows:
         }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("settings", [{"xla": False}, {"xla": True}, {"xla": True, "tokens_per_batch": 2048}])
 def test_the_estimate_is_what_the_process_of_a_training_takes(settings):
     settings = {"tokens_per_batch": 6144, "row_length": 64} | settings

@@ -194,7 +194,7 @@ def model_with(name, **changes):
     return training_model(optimizer=name, optimizer_options=OPTIONS[name], **rate, **changes)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", [*OPTIMIZERS, "Nadam"])
 def test_a_training_that_was_stopped_ends_as_one_that_was_not_and_leaves_frozen_layers_alone(name, tmp_path):
     model = model_with(name, dropout=0.1, frozen=["embedding"])

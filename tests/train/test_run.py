@@ -54,7 +54,7 @@ def logged_lines():
 # a run that diverges
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("on_divergence", ["stop", "rewind"])
 def test_a_rate_that_is_far_too_high_is_found_by_the_first_validation_and_saves_nothing(tmp_path, on_divergence):
     """Each step has a finite loss, since the first update is what makes the weights explode."""

@@ -189,6 +189,7 @@ def test_xla_changes_only_the_speed():
 # half precision
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 def test_half_precision_learns_in_float32_weights_and_starts_as_float32_does(precision):
     (logs, model), (exact_logs, _) = copying(precision=precision, xla=True), copying()
@@ -272,6 +273,7 @@ def losses_after_an_update(model):
     return loss, train(model, 1, 2, SameRows())[0]["loss"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("settings", [{}, {"dropout": 0.5}, {"xla": True}, {"precision": "mixed_float16"}])
 def test_the_loss_after_an_update_is_that_which_the_next_step_has_on_the_same_rows(settings):
     loss, of_next_step = losses_after_an_update(training_model(**settings))
@@ -345,6 +347,7 @@ def test_two_replicas_scale_the_loss_of_float16_once_and_both_skip_an_overflow(r
     assert (replicated["updates"], replicated["overflow_changes"]) == (2, 0)
 
 
+@pytest.mark.nightly
 def test_an_inspected_step_of_two_replicas_is_the_same_update_and_has_the_gradients_of_both(replicated):
     found = replicated["inspection"]
     assert found["is_same"]

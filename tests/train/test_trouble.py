@@ -105,6 +105,7 @@ def trainable():
     return training_model()
 
 
+@pytest.mark.nightly
 def test_a_rate_too_high_ends_above_guessing_or_as_divergence(tmp_path):
     """From the same weights, a rate 1,000 times as high learns less in 40 steps than the one that is right."""
     right = fit_in(tmp_path / "right", training_model(), steps=40, validate_every=40)
@@ -197,7 +198,7 @@ def loss_after_training(mask_of):
     return network.fit(*data, batch_size=64, epochs=4, verbose=0).history["loss"][-1]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_mask_that_leaks_brings_the_loss_below_what_is_possible():
     """Every symbol but the last stands in the input, one place further on."""
     possible = math.log(SYMBOLS)

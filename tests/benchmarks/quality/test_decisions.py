@@ -38,6 +38,7 @@ def translator(random_folder):
     return Translator.load(random_folder, SearchOptions(beam_size=3), max_source_tokens=20)
 
 
+@pytest.mark.nightly
 def test_the_chosen_one_has_the_highest_score_of_all(translator):
     engine = MinimumBayesRisk(translator, samples=4)
     plain = {"length_penalty": 0.0, "n_best": 3}
@@ -49,6 +50,7 @@ def test_the_chosen_one_has_the_highest_score_of_all(translator):
         assert best in score_per_token(line, [each for each in candidates if each.text == text])
 
 
+@pytest.mark.nightly
 def test_every_way_writes_a_line_per_line(translator, random_folder):
     reverse = Scorer.load(random_folder)
     names = []

@@ -17,7 +17,7 @@ def test_a_training_that_would_take_too_much_is_not_run():
     assert float(cells[2]) > 4 * 4 * 512e6 / 2**30  # weights, gradients and two moments
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_table_has_a_row_for_each_kind(tmp_path):
     write_large_folder(tmp_path / "m2m", Shape(layers=1, d_model=16, d_ff=32, heads=2, pieces=200))
     assert python("-m", "keras_transformer", "import", tmp_path / "m2m", tmp_path / "run").returncode == 0
