@@ -1,5 +1,6 @@
 """Variants of the Transformer as a table and a picture: means over seeds, and how far seeds are apart."""
 
+import itertools
 import pathlib
 import tomllib
 from collections.abc import Sequence
@@ -19,9 +20,9 @@ HEAD = (
 )
 NOTE = """
 All rows have the same pairs, tokenizer, batches, updates and schedule, and as many parameters: d_ff makes up for what
-a variant adds or saves. Every row but paper and pre changes one thing of pre, and modern three. Two learning rates were
-tried per row with the first seed; the other seeds have the one whose last validation loss is lower. Nothing was chosen
-by the test set. A cell is the mean over seeds, in brackets the lowest and the highest; of BLEU, ± is half of the 95 per
+a variant adds or saves. Every row but paper and pre changes one thing of pre, and modern three. A row has the learning
+rate whose last validation loss is lower, of those that its first seed was trained with. Nothing was chosen by the test
+set. A cell is the mean over seeds, in brackets the lowest and the highest; of BLEU, ± is half of the 95 per
 cent interval of 1,000 resamples of sentences, the mean over seeds. Loss is in nats per target token, without label
 smoothing. Twice and four times as long are texts of two and four sentences of the test set, translated as one; no
 training sentence is so long but by chance. Milliseconds are the median of a step; compare them on one machine only, and
@@ -161,13 +162,16 @@ def empty(rows: dict[str, list[Training]]) -> str:
     )
 
 
+OTHERS = (*(f"tab:{name}" for name in "green red purple brown pink olive cyan".split()), "gold", "black")
+
+
 def draw(trainings: Sequence[Training], path: pathlib.Path) -> None:
     """Draw BLEU of each seed, the validation loss over the updates, and BLEU by length as a share of paper's."""
     rows = chosen(trainings)
     figure, [bleu, losses, lengths] = new_figure(1, 3, 15, 5)
-    colours = {PAPER: GREY, "pre": BLUE, "modern": ORANGE}
+    colours, others = {PAPER: GREY, "pre": BLUE, "modern": ORANGE}, itertools.cycle(OTHERS)
     for place, (name, own) in enumerate(rows.items()):
-        colour = colours.get(name)
+        colour = colours.get(name) or next(others)
         score = [one.bleu()["value"] for one in own]
         half = np.mean([np.ptp(one.bleu()["interval"] or [0, 0]) for one in own]) / 2
         bleu.errorbar(np.mean(score), place, xerr=half, fmt="none", color="#bbbbbb")
