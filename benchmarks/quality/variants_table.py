@@ -14,16 +14,18 @@ from train.scoring.figures import BLUE, GREY, ORANGE, new_figure, save
 
 LENGTHS = (1, 2, 4)  # sentences of the test set that are translated as one
 PAPER = "paper"  # the row whose last loss the others are compared by
+# colours of the rows that have none of their own: neither grey, blue nor orange
+OTHERS = (*(f"tab:{name}" for name in "green red purple brown pink olive cyan".split()), "gold", "black")
 HEAD = (
     "| | d_ff | parameters | rate | seeds | validation loss | BLEU of validation | BLEU of the test set "
     "| twice as long | four times | ms per step | updates | tokens |"
 )
 NOTE = """
-All rows have the same pairs, tokenizer, batches, updates and schedule, and as many parameters: d_ff makes up for what
-a variant adds or saves. Every row but paper and pre changes one thing of pre, and modern three. A row has the learning
+All rows have the same pairs, tokenizer, batches, updates and schedule, and as many parameters: d_ff makes up for what a
+variant adds or saves. Every row but paper and pre changes one thing of pre, and modern three. A row has the learning
 rate whose last validation loss is lower, of those that its first seed was trained with. Nothing was chosen by the test
-set. A cell is the mean over seeds, in brackets the lowest and the highest; of BLEU, ± is half of the 95 per
-cent interval of 1,000 resamples of sentences, the mean over seeds. Loss is in nats per target token, without label
+set. A cell is the mean over seeds, in brackets the lowest and the highest; of BLEU, ± is half of the 95 per cent
+interval of 1,000 resamples of sentences, the mean over seeds. Loss is in nats per target token, without label
 smoothing. Twice and four times as long are texts of two and four sentences of the test set, translated as one; no
 training sentence is so long but by chance. Milliseconds are the median of a step; compare them on one machine only, and
 beside the same other work. Updates and tokens are those after which the mean loss of a row is the one that paper ends
@@ -160,9 +162,6 @@ def empty(rows: dict[str, list[Training]]) -> str:
     return "Empty translations of the test set, all seeds together: " + ", ".join(
         f"{name} {count}" for name, count in counts.items()
     )
-
-
-OTHERS = (*(f"tab:{name}" for name in "green red purple brown pink olive cyan".split()), "gold", "black")
 
 
 def draw(trainings: Sequence[Training], path: pathlib.Path) -> None:

@@ -164,9 +164,9 @@ class Batcher:
         for task in self._waiting:
             if rows >= self.batch_rows or not lengths:
                 break
-            if task is first or task.work != first.work or rows + task.rows > self.batch_rows:
+            if task is first or task.length is None or task.work != first.work:
                 continue
-            if task.length is not None and are_similar(*lengths, task.length):
+            if rows + task.rows <= self.batch_rows and are_similar(*lengths, task.length):
                 batch.append(task)
                 rows += task.rows
                 lengths.append(task.length)
