@@ -193,6 +193,12 @@ def together(predict, monkeypatch):
         is_over.wait(60)
         return run(*arguments)
 
+    def occupy_one(executor):
+        """Return when one more worker computes: two texts that wait together would be joined, for one worker."""
+        before = len(begun)
+        executor.submit(predict, "repeat", text=["x" * 3000])
+        wait_until(lambda: len(begun) > before, [])
+
     def results(function, elements):
         before = len(come)
         futures = [executor.submit(function, element) for element in elements]
@@ -204,8 +210,7 @@ def together(predict, monkeypatch):
     monkeypatch.setattr(Batcher, "compute", lambda *arguments: come.append(arguments) or compute(*arguments))
     with concurrent.futures.ThreadPoolExecutor(32) as executor:
         for _ in range(OPTIONS.workers):
-            executor.submit(predict, "repeat", text=["x" * 3000])
-        wait_until(lambda: len(begun) == OPTIONS.workers, [])
+            occupy_one(executor)
         yield results
         is_over.set()
 
