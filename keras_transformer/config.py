@@ -1,6 +1,7 @@
 """TransformerConfig with the presets of the paper: what the model is."""
 
 import dataclasses
+import difflib
 import json
 import math
 from typing import Any
@@ -121,7 +122,9 @@ class TransformerConfig(BaseModelConfig):
             self._check_count(name, least=0)
         self._check_count("relative_buckets", least=4)
         self._check("relative_buckets", self.relative_buckets % 2 == 0, "even: an encoder has half for each direction")
-        self._check_count("relative_distance", least=self.relative_buckets // 2 + 1)
+        self._check_count("relative_distance")
+        half = self.relative_buckets // 2
+        self._check("relative_distance", self.relative_distance > half, f"above {half}, half of relative_buckets")
         self._check("relative_distance", self.relative_distance <= MOST_DISTANCE, f"at most {MOST_DISTANCE:,}")
         truths = ("feed_forward_bias", "attention_bias", "scale_scores", "embedding_norm", "logits_bias", "dilated")
         truths += ("shared_embeddings", "tied_logits")
@@ -138,8 +141,8 @@ class TransformerConfig(BaseModelConfig):
             "decoder_layer": DECODER_LAYERS,
             "decoder_start": DECODER_STARTS,
         }
-        for name, allowed in choices.items():
-            self._check(name, getattr(self, name) in allowed, f"one of {', '.join(allowed)}")
+        for name in choices:
+            self._check_choice(name, choices)
         if self.positions == "sinusoidal":
             self._check("d_model", self.d_model % 2 == 0, "even: sinusoids come in pairs of sine and cosine")
         if (limit := self.position_limit) is not None:
@@ -155,6 +158,13 @@ class TransformerConfig(BaseModelConfig):
                 self._check_count(name)
         if self.positions not in ADDED_POSITIONS:
             self._check_positions_in_attention()
+
+    def _check_choice(self, name: str, choices: dict[str, tuple[str, ...]]) -> None:
+        value, allowed = getattr(self, name), choices[name]
+        others = [f"model.{key} may be that" for key in choices if value in choices[key]]
+        near = [f"did you mean {text!r}?" for text in difflib.get_close_matches(str(value), allowed, 1)]
+        hint = "".join(f" ({text})" for text in [*others, *near][:1])
+        self._check(name, value in allowed, f"one of {', '.join(allowed)}{hint}")
 
     def _check_positions_in_attention(self) -> None:
         if self.shift_positions:

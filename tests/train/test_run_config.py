@@ -159,6 +159,8 @@ def test_a_run_that_starts_from_another_has_its_tokenizer_unless_it_names_one(lo
         ("model.vocab_size=500", "there is no key model.vocab_size; did you mean tokenizer.vocab_size?"),
         ("model.dropout=0.1", "there is no key model.dropout; did you mean training.dropout?"),
         ("nothing.like.it=1", "there is no key nothing."),
+        ("model.rope_theta=1e4", "there is no key model.rope_theta."),
+        ("model.num_kv_heads=2", "there is no key model.num_kv_heads: each head of queries", "lower model.d_ff"),
         ("data.train=x", "there is no key data.train if data.source is 'numbers'."),
         ("data.source=web", "data.source is 'web'; ", "'files', 'gettext', 'numbers', 'tfds'"),
         ("data.maximum=many", "data.maximum is 'many': ", "integer"),

@@ -52,7 +52,8 @@ class ModelConfig(ModelFields):
             if value is not None and name not in allowed:
                 kinds = [kind for kind, config in CONFIGS.items() if name in config.fields()] or ["transformer"]
                 raise ValueError(
-                    f"model.{name} is {value!r}, but model.kind is {self.kind!r}: {name} is of the kind {kinds[0]!r}"
+                    f"model.{name} is {value!r}, but model.kind is {self.kind!r}: {name} is of the kind {kinds[0]!r}, "
+                    "so leave one of the two out"
                 )
         return self
 

@@ -140,6 +140,12 @@ KEYS = [
 # With the values that change nothing: they are left out where a file has them
 FORMER_KEYS = {"data.terms": 0, "data.context": 0, "data.context_sides": "source"}
 
+WITHOUT = {  # keys of other programs that this one has not, by a decision
+    f"model.{name}": "each head of queries has keys and values of its own; leave it out, or lower model.d_ff, which "
+    "saves as much time (docs/variants.md)"
+    for name in ("kv_heads", "n_kv_heads", "num_kv_heads", "num_key_value_heads")
+}
+
 
 def load_config(path: str | os.PathLike, overrides: Sequence[str] = ()) -> RunConfig:
     """Read a TOML file, apply `section.key=value` overrides, check the result.
@@ -293,6 +299,8 @@ def sentence(finding: dict[str, Any], where: Callable[[str], str], known_keys: C
     if kind in ("union_tag_invalid", "union_tag_not_found"):  # found in the section `data`, about its key `source`
         place, value = ["data", "source"], finding.get("ctx", {}).get("tag")
     key = ".".join(part for part in place if part not in BRANCHES)
+    if key in WITHOUT:
+        return f"{where(key)}: there is no key {key}{source}: {WITHOUT[key]}."
     if kind == "extra_forbidden":
         likely = _likely(key, known_keys)
         return f"{where(key)}: there is no key {key}{source}" + (f"; did you mean {likely}?" if likely else ".")
@@ -301,7 +309,8 @@ def sentence(finding: dict[str, Any], where: Callable[[str], str], known_keys: C
     if kind in ("missing", "union_tag_not_found"):
         return f"{where(key)}: {key} is missing{source}."
     if kind == "value_error":  # one of our own validators, whose message has the value in it
-        return f"{where(key)}: {key}: {finding['ctx']['error']}."
+        said = f"{finding['ctx']['error']}."
+        return f"{where(key)}: {said if said.startswith(f'{key}.') else f'{key}: {said}'}"
     if kind == "union_tag_invalid":
         return f"{where(key)}: {key} is {value!r}; it must be one of {finding['ctx']['expected_tags']}."
     message = "input should be a table of keys" if kind in OF_TABLES else finding["msg"]
@@ -323,7 +332,8 @@ def _likely(key: str, known_keys: Collection[str]) -> str | None:
     """The key of the same name in another section, or else the one that looks most like it; None if there is none."""
     if key in known_keys:  # of another data.source
         return None
-    name = key.rpartition(".")[2]
-    same_name = [known for known in known_keys if known.rpartition(".")[2] == name]
-    similar = difflib.get_close_matches(key, known_keys, n=1)
-    return next(iter(same_name or similar), None)
+    by_name: dict[str, list[str]] = {}
+    for known in known_keys:
+        by_name.setdefault(known.rpartition(".")[2], []).append(known)
+    names = difflib.get_close_matches(key.rpartition(".")[2], by_name, 1, 0.7)  # a name itself is the closest
+    return difflib.get_close_matches(key, by_name[names[0]], 1, 0)[0] if names else None
