@@ -33,5 +33,6 @@ def expressible(config: BaseModelConfig, runtime: str, has: Mapping[str, Collect
 
 def refuse(field: str, value: Any, runtime: str, expected: str) -> NoReturn:
     raise ExportError(
-        f"model.json has the {field} {value!r}; {runtime} has {expected} alone. Export it with --format saved_model."
+        f"model.json has the {field} {value!r}; {runtime} has {expected} alone. Export it with --format saved_model or "
+        "litert."
     )

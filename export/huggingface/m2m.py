@@ -58,7 +58,7 @@ class Pieces(NamedTuple):
         if not isinstance(tokenizer, PairTokenizer) or tokenizer.has_tags or bos not in pieces:
             raise ExportError(
                 "transformers has the vocabulary of one of fairseq's models, as of M2M-100 and mBART, and that of this "
-                "run is none."
+                "run is none: export it with --format saved_model or litert."
             )
         special = [pieces.index(bos), PAD, EOS, UNK]
         numbers = special + [number for number in range(len(pieces)) if number not in (*special, BOS)]

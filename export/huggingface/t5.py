@@ -95,8 +95,8 @@ class Pieces(NamedTuple):
 
 def refuse_vocabulary() -> NoReturn:
     raise ExportError(
-        "transformers has the vocabulary of one of T5's models, as of mT5 and MADLAD-400, and that of this run is "
-        "none: export it with --format saved_model or litert."
+        "With relative positions a model is a T5 to transformers, with the vocabulary of one of T5's models, as of mT5 "
+        "and MADLAD-400, and that of this run is none: export it with --format saved_model or litert."
     )
 
 
@@ -106,10 +106,11 @@ def spm_of(tokenizer: Tokenizer) -> bytes:
 
 def check_t5(config: BaseModelConfig, tokenizer: Tokenizer) -> None:
     """Raise ExportError, which names the field of model.json, for what transformers cannot express."""
+    pieces = Pieces.of(tokenizer)  # first: another key of the model helps no run with a vocabulary of its own
     config = expressible(config, RUNTIME, HAS)
     if config.d_k != config.d_v:
         refuse("value_dim", config.d_v, RUNTIME, f"key_dim, {config.d_k},")
-    start_of(config, Pieces.of(tokenizer))
+    start_of(config, pieces)
 
 
 def start_of(config: TransformerConfig, pieces: Pieces) -> int:
@@ -131,7 +132,8 @@ def arrays_of_t5(model: keras.Model, tokenizer: Tokenizer) -> dict[str, np.ndarr
         bias = ours.pop(weight.ours, np.zeros(1, np.float32))
         if (bias[numbers] if weight is more[-1] and len(bias) > 1 else bias).any():
             raise ExportError(
-                f"This run has a bias, {weight.ours}, and {RUNTIME} has none: export it with --format saved_model."
+                f"This run has a bias, {weight.ours}, and {RUNTIME} has none: export it with --format saved_model or "
+                "litert."
             )
     arrays = {SHARED: unscaled(as_huggingface(matrix, ours.pop(matrix.ours))[numbers])}
     if not config.tied_logits:

@@ -131,7 +131,7 @@ def test_what_t5_cannot_express_is_refused_by_name(tmp_path, changes, sentence):
     check_t5(model.config, model.tokenizer)
     with pytest.raises(ExportError) as error:
         check_t5(model.config.replace(**changes), model.tokenizer)
-    assert sentence in str(error.value) and str(error.value).endswith("Export it with --format saved_model.")
+    assert sentence in str(error.value) and str(error.value).endswith("Export it with --format saved_model or litert.")
 
 
 @pytest.mark.slow
@@ -142,10 +142,8 @@ def test_a_bias_and_another_family_are_one_sentence(run, tmp_path):
     save_run(model, tokenizer, tmp_path / "biased", SENTENCES[:3], RunFolder(folder).inference())
     refused = exported(tmp_path / "biased", tmp_path / "out", "--no-check")
     assert_one_sentence(refused, "This run has a bias, embedding/bias, and Hugging Face's T5For")
-    own = random_run(tmp_path / "own", positions="relative", norm="pre")
-    assert_one_sentence(exported(own, tmp_path / "out", "--no-check"), "the norm_kind 'layer'; Hugging Face's T5For")
-    other = random_run(tmp_path / "other", positions="relative", norm="pre", norm_kind="rms", scale_scores=False)
-    assert_one_sentence(exported(other, tmp_path / "out", "--no-check"), "that of this run is none")
+    own = random_run(tmp_path / "own", positions="relative")  # its norm, which differs too, is no reason to train again
+    assert_one_sentence(exported(own, tmp_path / "out", "--no-check"), "that of this run is none")
     assert not (tmp_path / "out").exists()
 
 
