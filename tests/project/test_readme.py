@@ -76,6 +76,20 @@ def test_make_test_runs_every_folder_of_tests():
     assert sorted(named) == sorted({path.relative_to(ROOT).parts[1] for path in ROOT.glob("tests/*/**/test_*.py")})
 
 
+@pytest.mark.parametrize(("uv", "installer"), [("", "-m pip install "), ("/any/uv", "/any/uv pip install ")])
+def test_make_installs_everything_with_uv_or_without(tmp_path, uv, installer):
+    for name in ("requirements.txt", "pyproject.toml", "setup.py"):
+        (tmp_path / name).touch()
+    command = ["make", "-n", "-f", ROOT / "Makefile", f"UV={uv}", "install", "peers", "lint", "docs"]
+    printed = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    installing = [line for line in printed.splitlines() if "pip install" in line]
+    wanted = {
+        path.name for path in ROOT.glob("requirements*.txt") if path.stem.endswith(("ts", "peers", "lint", "docs"))
+    }
+    assert {line.split()[-1] for line in installing} == wanted | {"."}
+    assert all(installer in line and ".venv/bin/python" in line for line in installing)
+
+
 def test_make_clean_leaves_what_its_reader_trained(tmp_path):
     kept = ["runs/mine", "runs/cache", "exports/mine", "data/multi30k"]
     for folder in [*kept, "runs/numbers", "exports/numbers", ".venv", ".race"]:
