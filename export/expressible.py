@@ -1,6 +1,6 @@
 """Which models another runtime can express: its values per field of TransformerConfig; others are refused by name."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from keras_transformer.config import TransformerConfig
@@ -24,15 +24,20 @@ def expressible(config: BaseModelConfig, runtime: str, has: Mapping[str, Collect
     """
     if not isinstance(config, TransformerConfig):
         refuse("kind", config.kind, runtime, TransformerConfig.kind)
+    missing = {}  # from a field to what the runtime has in place of its value
     for field in config.fields():
-        values, value = has.get(field, (getattr(type(config), field),)), getattr(config, field)
-        if values is not None and value not in values:
-            refuse(field, value, runtime, ", ".join(map(str, values)))
+        values = has.get(field, (getattr(type(config), field),))
+        if values is not None and getattr(config, field) not in values:
+            missing[field] = ", ".join(map(str, values))
+    for field, expected in missing.items():
+        refuse(field, getattr(config, field), runtime, expected, [other for other in missing if other != field])
     return config
 
 
-def refuse(field: str, value: Any, runtime: str, expected: str) -> NoReturn:
+def refuse(field: str, value: Any, runtime: str, expected: str, others: Sequence[str] = ()) -> NoReturn:
+    """Raise ExportError for a value in model.json; `others` are further fields whose values the runtime lacks."""
+    more = f", and lacks its {', '.join(others)} too" if others else ""
     raise ExportError(
-        f"model.json has the {field} {value!r}; {runtime} has {expected} alone. Export it with --format saved_model or "
-        "litert."
+        f"model.json has the {field} {value!r}; {runtime} has {expected} alone{more}. Export it with --format "
+        "saved_model or litert."
     )

@@ -10,6 +10,9 @@ from export.job import ExportJob
 from export.versions import ExportError
 from keras_transformer.search.options import SearchOptions
 from tests.support.commands import assert_one_sentence, invoke
+from tests.support.peers import needs
+from tests.support.runs import random_run
+from tests.support.variants import VARIANTS, every_variant
 
 OPTIONS = options_of(*FORMATS.values())
 DEFAULTS = {name: option.default for name, option in OPTIONS.items()}
@@ -73,3 +76,22 @@ def test_an_option_that_several_formats_have_is_the_same_in_each():
 def test_an_option_of_another_format_is_one_sentence(tmp_path, arguments, words):
     assert_one_sentence(invoke(app, "no run", "--to", tmp_path / "to", *arguments), *words)
     assert not (tmp_path / "to").exists()
+
+
+TAKEN = {"saved_model": [*VARIANTS], "litert": [*VARIANTS], "ctranslate2": ["modern", "t5"], "huggingface": []}
+
+
+@pytest.mark.nightly
+@needs("ctranslate2")
+@every_variant
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_has_a_variant_or_refuses_it_in_one_sentence_that_names_those_that_have_it(name, variant, tmp_path):
+    """Whoever has it publishes it only if it translates, or scores, as the run does."""
+    run, to = random_run(tmp_path / "run", **VARIANTS[variant]), tmp_path / "to"
+    how = "--max-source-tokens", 24, "--extra-length", 6, "--beam-size", 2
+    result = invoke(app, run, "--to", to, "--format", name, *how)
+    if variant in TAKEN[name]:
+        assert result.exit_code == 0 and to.exists(), result.output
+    else:
+        assert_one_sentence(result, "--format saved_model or litert")
+        assert not to.exists()

@@ -79,6 +79,7 @@ def test_sinusoids_that_hugging_face_does_not_compute_are_in_the_file():
     [
         ({"norm": "pre"}, "model.json has the norm 'pre'; Hugging Face's MarianMTModel has post alone"),
         ({"positions": "learned"}, "the positions 'learned'; Hugging Face's MarianMTModel has sinusoidal alone"),
+        ({"norm": "pre", "positions": "alibi"}, "has post alone, and lacks its positions too. "),
         ({"encoder_layer": "recurrent"}, "the encoder_layer 'recurrent'"),
         ({"decoder_layer": "ssru"}, "the decoder_layer 'ssru'"),
         ({"key_dim": 4}, "the key_dim 4; Hugging Face's MarianMTModel has d_model / num_heads, 32 / 4, alone"),

@@ -27,8 +27,10 @@ from keras_transformer.runs.lite_folder import ALIGN, Room
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.aligner import attention_by
 from tests.support.models import randomise
+from tests.support.variants import VARIANTS
 
 PLAIN = TransformerConfig(vocab_size=130, encoder_layers=1, decoder_layers=2, d_model=64, d_ff=96, num_heads=2)
+SQUARE = PLAIN.replace(num_heads=4)  # 1 / sqrt(d_k) is 1/4: times the scale of an RMSNorm it is exact in any order
 CONFIGS = {
     "heads whose square root is no power of 2": PLAIN,
     "biases, and matrices that nothing shares": PLAIN.replace(
@@ -36,6 +38,8 @@ CONFIGS = {
     ),
     "learned positions": PLAIN.replace(positions="learned", max_positions=80),
     "averages": PLAIN.replace(decoder_layer="ssru"),
+    "RMSNorm after each sublayer and the embedding": SQUARE.replace(norm_kind="rms", embedding_norm=True),
+    **{variant: SQUARE.replace(**VARIANTS[variant]) for variant in ("modern", "t5", "alibi")},
     "convolutions": PLAIN.replace(encoder_layer="convolutional", kernel_size=3),
     "recurrent": RecurrentConfig(vocab_size=130, d_model=64),
 }
