@@ -38,7 +38,8 @@ pytest := $(python) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reo
 # uv, where there is one, installs in a quarter of pip's processor time; `make UV= install` takes pip all the same
 UV ?= $(shell command -v uv)
 pip_install = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install --quiet --disable-pip-version-check)
-check_python := $(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else "Python 3.11, 3.12 or 3.13 is needed, this is %d.%d. Say which: make PYTHON=python3.12" % v)'
+newest_python := 13
+check_python = $(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, $(newest_python)) else "Python 3.11 to 3.$(newest_python) is needed, this is %d.%d. Say which: make PYTHON=python3.12" % v)'
 MODEL ?= multi30k
 preset := presets/$(MODEL)_en_de
 subject_multi30k := what can be seen in a photograph
@@ -63,6 +64,8 @@ check-try: check-model
 check-model:
 	@test -d $(preset) || { echo "There is no $(preset). Say MODEL=NAME, one of: $(patsubst presets/%_en_de,%,$(wildcard presets/*_en_de))" >&2; exit 2; }
 
+# without TensorFlow, which has no wheel for it
+.try/installed: newest_python := 14
 .try/installed: requirements-try.txt
 	@$(check_python)
 	@echo "Installing what a translation needs into .try: about 250 MB, less than a minute." >&2
