@@ -30,6 +30,7 @@ CODE = re.compile(r"(^```.*?^```|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r'(\]\(|(?:href|src)=")(?!\w+:)([^)"\s#]*)(#[^)"\s]*)?([)"])')
 FORMULA = re.compile(r"\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$\n]+)\$", re.DOTALL)
 BEHIND = "---\nsearch:\n  boost: 0.1\n---\n\n"  # a search finds what the manual says before the code that does it
+BADGE = "https://colab.research.google.com/assets/colab-badge.svg"  # the site loads nothing from elsewhere
 LANGUAGES = {".py": "python", ".toml": "toml", ".sh": "bash", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 place_of: dict[str, pathlib.Path] = {}  # the file of the repository that a page shows
@@ -134,6 +135,7 @@ def notebook(path: pathlib.Path) -> str:
     for cell in json.loads(path.read_text("utf-8"))["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
+            source = source.replace(BADGE, os.path.relpath(ROOT / "docs/pictures/colab.svg", path.parent))
             parts.append(outside_code(source, with_formulas) + "\n")
             continue
         parts.append(fenced(source, "python"))

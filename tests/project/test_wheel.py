@@ -1,6 +1,7 @@
 """The wheel and an editable checkout, each in an environment of its own, from training to a served translation."""
 
 import importlib.metadata
+import json
 import os
 import pathlib
 import re
@@ -186,6 +187,35 @@ def test_the_wheel_walks_the_road_away_from_the_checkout(installed, tmp_path):
         assert server.wait(60) == 0, log.read_text()
     finally:
         server.kill()
+
+
+CELLS = """
+import json, sys
+names = {}
+for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
+    if cell["cell_type"] == "code":
+        exec("".join(cell["source"]), names)
+"""
+
+
+def printed_by(notebook, installed, folder):
+    """What the cells of a notebook of examples/ print in a folder where there is nothing but the notebook."""
+    shutil.copy(ROOT / "examples" / notebook, folder)
+    return run_in(folder, installed / "python", "-W", "ignore", "-c", CELLS, notebook)
+
+
+def test_the_notebook_of_the_paper_prints_the_same_away_from_the_checkout(installed, tmp_path):
+    cells = json.loads((ROOT / "examples/paper.ipynb").read_text(encoding="utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", []) if output["output_type"] == "stream"]
+    committed = "".join("".join(output["text"]) for output in outputs if output["name"] == "stdout")
+    assert printed_by("paper.ipynb", installed, tmp_path) == committed
+
+
+def test_the_notebook_of_an_imported_model_makes_one_and_teaches_it_a_style(installed, tmp_path):
+    printed = printed_by("fine_tune_imported.ipynb", installed, tmp_path)
+    counts = re.search(r"after: +(\d+) of (\d+) in the new style, (\d+) of (\d+) others", printed)
+    learned, styled, kept, others = map(int, counts.groups())
+    assert "before: 0 of" in printed and learned >= styled / 2 and kept >= others / 2
 
 
 # a script that prints what `python -m MODULE ...` prints of each of its arguments, words with spaces between them
