@@ -4,6 +4,7 @@ GitHub runs them, not a test: here is what their text shows. `make lint` adds zi
 """
 
 import re
+import subprocess
 import tomllib
 
 import pytest
@@ -72,6 +73,18 @@ def test_each_python_of_the_classifiers_is_checked():
         others = {step["with"]["python-version"] for step in job["steps"] if "python-version" in step.get("with", {})}
         without_tensorflow = [step["run"] for step in job["steps"] if "run" in step] == ["make check-try"]
         assert without_tensorflow or others <= {*named, "${{ matrix.python }}"}
+
+
+@pytest.mark.parametrize("target", ["install", ".try/installed"])
+def test_make_takes_the_pythons_that_are_checked_and_no_later_one(target, tmp_path):
+    makes = {"install": "make check", ".try/installed": "make check-try"}
+    jobs = [job for _, job in JOBS if {"run": makes[target]} in job["steps"] and "windows" not in job["runs-on"]]
+    checked = {step["with"].get("python-version") for job in jobs for step in job["steps"] if "with" in step}
+    checked |= {python for job in jobs for python in job.get("strategy", {}).get("matrix", {}).get("python", [])}
+    newest = max(int(python.partition(".")[2]) for python in checked - {None, "${{ matrix.python }}"})
+    command = ["make", "-nB", target, f"VENV={tmp_path}"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert f"(3, 11) <= v <= (3, {newest}) else" in printed
 
 
 def test_the_names_in_them_are_those_of_the_project():
