@@ -32,6 +32,27 @@ def token_sums(logits, labels, segments, smoothing=0.1, by_row=False):
     return TokenSums(loss=loss, nll=nll, correct=hits, tokens=ops.sum(is_real, axis=axis))
 
 
+class AlignmentSums(NamedTuple):
+    """What guided alignment adds, of a batch, a replica or a micro-batch: float32."""
+
+    loss: Any  # negative logarithm of the attention to the linked source tokens, nats
+    links: Any  # target tokens that have a link
+
+
+def alignment_sums(attention, links):
+    """Sum the cross-entropy of links and the mean of the heads over the linked tokens (Garg et al. 2019, section 4.2).
+
+        loss = -sum_t log mean_h attention[h, t, links[t]]
+
+    Shapes: attention (B, h, T, S), links int (B, T): the place of a source token, below 0 for none -> scalars.
+    """
+    attention, links = ops.mean(ops.cast(attention, "float32"), axis=1), ops.expand_dims(links, -1)
+    is_linked = ops.equal(links, ops.arange(attention.shape[-1], dtype="int32"))  # (B, T, S)
+    linked = ops.sum(ops.where(is_linked, attention, 0.0), axis=-1)
+    has_link = ops.cast(ops.any(is_linked, axis=-1), "float32")  # (B, T)
+    return AlignmentSums(loss=-ops.sum(has_link * ops.log(linked + 1e-9)), links=ops.sum(has_link))
+
+
 def shares(smoothing, logits_bias=None):
     """The share of label smoothing that each class gets: `smoothing`, or float32 (V,).
 

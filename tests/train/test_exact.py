@@ -11,24 +11,31 @@ from keras_transformer.recurrent.config import RecurrentConfig
 from tests.support.processes import end, start_fork, start_workers
 from tests.support.training import ORDER, PAIRS, TINY, TRAINING, momenta_of, train, training_model, weights_of
 from train.data.batches import PackedBatches
+from train.data.links import Linker
 from train.workers.strategy import choose_strategy, describe
-from train.workers.tf_config import read_cluster
+from train.workers.tf_config import ONLY_WORKER, read_cluster
 
 pytestmark = pytest.mark.slow
 
 STEPS = 50
-DROPPING = 8  # steps with dropout, and of a recurrent model
+DROPPING = 8  # steps with dropout, with guided alignment, and of a recurrent model
 RECURRENT = RecurrentConfig(vocab_size=TINY.vocab_size, d_model=16, encoder_layers=1, decoder_layers=1, dropout=0.0)
 # steady: where training is chaotic, differences in the last bit grow
 SETTINGS = {"learning_rate_factor": 0.1, "ema_decay": 0.9}
 
 
-def recurrent_model():
-    return training_model(config=RECURRENT, **SETTINGS)
+def other_models():
+    """A model with guided alignment, and a recurrent one."""
+    return [training_model(guided_alignment=0.3, **SETTINGS), training_model(config=RECURRENT, **SETTINGS)]
+
+
+def batches_of(worker=ONLY_WORKER):
+    linker = Linker(PAIRS, TINY.vocab_size)
+    return PackedBatches(PAIRS, TRAINING.tokens_per_batch, TRAINING.row_lengths, ORDER, worker, linker=linker)
 
 
 def train_in_all_ways(path):
-    """Train without dropout, with it, and a recurrent model, on the devices of this process and its cluster."""
+    """Train without dropout, with it, and the other models, on the devices of this process and its cluster."""
     import tensorflow as tf
 
     if count := int(os.environ.get("LOGICAL_DEVICES", 0)):
@@ -36,10 +43,10 @@ def train_in_all_ways(path):
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
     cluster = read_cluster(os.environ.get("TF_CONFIG"))
     strategy = choose_strategy(cluster)
-    batches = PackedBatches(PAIRS, TRAINING.tokens_per_batch, TRAINING.row_lengths, ORDER, worker=cluster.worker)
+    batches = batches_of(cluster.worker)
     with strategy.scope():
-        models = [*(training_model(dropout, xla=True, **SETTINGS) for dropout in (0.0, 0.2)), recurrent_model()]
-    counts = (STEPS, DROPPING, DROPPING)
+        models = [*(training_model(dropout, xla=True, **SETTINGS) for dropout in (0.0, 0.2)), *other_models()]
+    counts = (STEPS, DROPPING, DROPPING, DROPPING)
     logs = [train(model, 0, steps, batches) for model, steps in zip(models, counts, strict=True)]
     lists = {"weights": weights_of(models[0]), "momenta": momenta_of(models[0])}
     arrays = {f"{name}/{number}": array for name, values in lists.items() for number, array in enumerate(values)}
@@ -70,7 +77,7 @@ def found(tmp_path_factory):
         model = training_model(xla=True, micro_batches=micro_batches, **SETTINGS)
         logs = [train(model, 0, STEPS)]
         found[name] = {"logs": logs, "weights": weights_of(model), "momenta": momenta_of(model)}
-    found["one"]["logs"].append(train(recurrent_model(), 0, DROPPING))
+    found["one"]["logs"] += [train(model, 0, DROPPING, batches_of()) for model in other_models()]
     return found
 
 
@@ -117,7 +124,14 @@ def test_two_processes_drop_what_two_replicas_of_one_process_drop(found):
             assert step == {name: pytest.approx(value, rel=1e-4) for name, value in expected.items()}
 
 
-# another kind of model
+# other models
+
+
+@pytest.mark.parametrize("way", ["replicas", "worker0", "worker1"])
+def test_guided_alignment_is_the_same_however_links_are_shared(found, way):
+    for step, expected in zip(found[way]["logs"][-2], found["one"]["logs"][-2], strict=True):
+        assert step == {name: pytest.approx(value, rel=1e-4) for name, value in expected.items()}
+        assert "alignment_loss" in step
 
 
 @pytest.mark.nightly

@@ -22,6 +22,7 @@ OPTIONS = (
     "training.histograms_every=10",
     "training.xla=true",
     "training.bpe_dropout=0.1",
+    "training.guided_alignment=0.1",
     "training.ema_decay=0.9",
     "training.cooldown_steps=50",
     "translation.beam_size=1",

@@ -34,7 +34,7 @@ RANGES = {  # values at the ends, values beyond: keys, each "Section.key"; a key
     ): "TrainingConfig: lora_rank cooldown_steps shift_positions picture_sentences histograms_every; "
     "NumbersData: seed; TreebankData: seed",
     ((0.0, 1.0), (-0.01, 1.01)): "AugmentationConfig: uppercase title_case punctuation typing joined; DataSection: "
-    "placeholders",
+    "placeholders; TrainingConfig: guided_alignment",
     ((0.0, 0.99), (-0.01, 1.0)): "TrainingConfig: dropout label_smoothing bpe_dropout",
     (
         (1e-9, 1e9),

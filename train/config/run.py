@@ -213,6 +213,10 @@ def _check_model(config: RunConfig) -> None:
             raise ConfigError(
                 f"training.{name} is {value}, but model.kind is {model.kind!r}, which has none: leave it out."
             )
+    is_aligned = model.memory_attentions and config.data.outputs != TREES
+    if training.guided_alignment and not is_aligned:
+        why = "the outputs are trees" if model.memory_attentions else "the model attends to no source"
+        raise ConfigError(f"training.guided_alignment is {training.guided_alignment}, but {why}: leave it out.")
     shift = training.shift_positions or 0
     for key in ("row_length", "source_row_length"):
         length = getattr(training, key) or 0

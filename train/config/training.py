@@ -62,6 +62,7 @@ class TrainingConfig(Section):
     dropout: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
     label_smoothing: float | None = pydantic.Field(None, ge=0, lt=1)  # None: the preset's
     shift_positions: int | None = pydantic.Field(None, ge=0)  # most random shift of a sentence's positions (SHAPE)
+    guided_alignment: float = pydantic.Field(0.0, ge=0, le=1)  # of attention to linked words (Garg et al. 2019)
     bpe_dropout: float = pydantic.Field(0.0, ge=0, lt=1)  # merges left out per epoch (Provilkov et al. 2020: 0.1)
     augment: AugmentationConfig | None = None  # which pairs are changed per epoch, and how; None: none
     optimizer: str = pydantic.Field("adam", min_length=1)  # a key of train/step/optimizer.py, or a class of Keras

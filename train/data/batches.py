@@ -21,9 +21,11 @@ from ..config.training import RowLengths
 from ..workers.tf_config import ONLY_WORKER, Worker
 from .encoding import EncodedPairs, Sentences
 from .epochs import Epochs, Redraw
+from .links import Linker
 from .packing import Packing, offsets_of, places_of
 
 FIELDS = ("source_ids", "source_segments", "target_ids", "target_segments", "labels")
+LINKS = "links"  # of guided alignment: the place of the source token that a target token translates
 
 Batch = dict[str, np.ndarray]
 
@@ -67,7 +69,9 @@ class PackedBatches:
         seed: int | tuple[int, ...],
         worker: Worker = ONLY_WORKER,
         redraw: Redraw | None = None,
+        linker: Linker | None = None,
     ):
+        self.linker, self.fields = linker, FIELDS if linker is None else (*FIELDS, LINKS)
         self.row_lengths = row_lengths
         self.rows_per_batch = tokens_per_batch // row_lengths.target  # of all workers together
         self.local_rows = self.rows_per_batch // worker.count  # of this worker
@@ -86,7 +90,8 @@ class PackedBatches:
         pairs, packing = self._epochs.epoch(number)
         first = step_in_epoch * self.rows_per_batch + self.worker.index * self.local_rows
         rows = np.arange(first, first + self.local_rows) % packing.num_rows
-        return lay_out(pairs, packing.take(rows), self.row_lengths)
+        batch = lay_out(pairs, packing.take(rows), self.row_lengths)
+        return batch if self.linker is None else batch | {LINKS: self.linker(batch)}
 
     def prepare_next(self, step: int, last: int) -> None:
         """Prepare the epoch after that of batch `step` in the background, unless batch `last` comes before it."""
@@ -109,7 +114,7 @@ class ShardedBatches:
 
     def __init__(self, shards: Iterable[PackedBatches], worker: Worker = ONLY_WORKER):
         self.shards = tuple(shards)
-        self.row_lengths = self.shards[0].row_lengths
+        self.row_lengths, self.fields = self.shards[0].row_lengths, self.shards[0].fields
         self.local_rows = sum(shard.local_rows for shard in self.shards)
         self.rows_per_batch = self.local_rows * worker.count
         self.rows_per_epoch = sum(shard.rows_per_epoch for shard in self.shards)
@@ -125,7 +130,7 @@ class ShardedBatches:
     def batch(self, step: int) -> Batch:
         """This worker's rows of the batch of update `step`, counted from 0."""
         parts = [shard.batch(step) for shard in self.shards]
-        return {field: np.concatenate([part[field] for part in parts]) for field in FIELDS}
+        return {field: np.concatenate([part[field] for part in parts]) for field in self.fields}
 
     def prepare_next(self, step: int, last: int) -> None:
         """Prepare the next epoch of each shard in the background, unless batch `last` comes before it."""
@@ -167,12 +172,13 @@ def training_dataset(
             yield batch
 
     lengths = batches.row_lengths
-    widths = (lengths.source, lengths.source, lengths.target, lengths.target, lengths.target)
     return tensorflow.data.Dataset.from_generator(
         stream,
         output_signature={
-            field: tensorflow.TensorSpec((batches.local_rows, width), tensorflow.int32)
-            for field, width in zip(FIELDS, widths, strict=True)
+            field: tensorflow.TensorSpec(
+                (batches.local_rows, lengths.source if field.startswith("source") else lengths.target), tensorflow.int32
+            )
+            for field in batches.fields
         },
     ).prefetch(16)
 

@@ -36,6 +36,7 @@ from .corpus import Corpus, Split, own_shards, skipped_sentence
 from .documents import document_lines
 from .encoding import EncodedPairs, EncodedShards, MarksOf, Sentences, encode_corpus, unmarked
 from .epochs import Redraw
+from .links import Linker
 from .mixing import Mixture
 from .placeholders import Placeholders, placeholder_lines
 from .segmentation import BpeDropout
@@ -163,7 +164,7 @@ def prepare_data(
             skipped_sentence(pairs.skipped),
         )
     redraw = redraw_of(training, tokenizer, corpus.symbols, data, languages)
-    batches = packed_batches(train, training, len(corpus.train.shards), worker, redraw)
+    batches = packed_batches(train, training, len(corpus.train.shards), worker, redraw, tokenizer.vocab_size)
     log.info(
         "packed rows of %d source and %d target positions: %.2f%% padding; %d rows per batch, %d steps per epoch, "
         "%.1f epochs in %d steps",
@@ -235,20 +236,28 @@ def packed_batches(
     shards: int,
     worker: Worker,
     redraw: Redraw | None = None,
+    vocab_size: int = 0,
 ) -> ShardedBatches:
-    """The batches of this worker's EncodedShards; `shards` counts those of all workers."""
+    """The batches of this worker's EncodedShards; `shards` counts those of all workers. vocab_size: for links."""
     row_lengths = training.row_lengths
+    linkers = [Linker(pairs, vocab_size) if training.guided_alignment else None for pairs in train.shards]
     if shards == 1:
-        (pairs,) = train.shards
-        streams = [PackedBatches(pairs, training.tokens_per_batch, row_lengths, (training.seed, 0), worker, redraw)]
+        (pairs,), (linker,) = train.shards, linkers
+        seeds = training.seed, 0
+        streams = [PackedBatches(pairs, training.tokens_per_batch, row_lengths, seeds, worker, redraw, linker)]
     else:
         rows_per_shard = training.tokens_per_batch // row_lengths.target // shards
         first = worker.index * len(train.shards)
         streams = [
             PackedBatches(
-                pairs, rows_per_shard * row_lengths.target, row_lengths, (training.seed, number), redraw=redraw
+                pairs,
+                rows_per_shard * row_lengths.target,
+                row_lengths,
+                (training.seed, number),
+                redraw=redraw,
+                linker=linker,
             )
-            for number, pairs in enumerate(train.shards, start=first)
+            for number, (pairs, linker) in enumerate(zip(train.shards, linkers, strict=True), start=first)
         ]
     check_batch_fits(streams, training, shards)
     return ShardedBatches(streams, worker)

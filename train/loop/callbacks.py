@@ -139,6 +139,8 @@ class AfterEachUpdate(keras.callbacks.Callback):
             "train/seconds_waiting": waiting,  # for the batch
             "train/resident_bytes": float(self.process.memory_info().rss),
         }
+        if "alignment_loss" in logs:
+            values["train/alignment_loss"] = logs["alignment_loss"]
         if self.training.precision == "mixed_float16":
             updates = int(self.model.optimizer.iterations)  # without those that the loss scale refused
             values["train/overflow_share"] = 1 - updates / self.progress.step

@@ -60,7 +60,7 @@ def fit(
     if is_done(progress, training):
         return progress
     log_compilation, stop_request = LogCompilation(batches), StopRequest(is_alone=workers.worker.count == 1)
-    check_divergence = DivergenceCheck(batches, model.output.shape[-1], training)
+    check_divergence = DivergenceCheck(batches, keras.tree.flatten(model.output)[0].shape[-1], training)
 
     def train_from(progress: Progress) -> None:
         profiled = training.profile_steps if workers.is_chief else None

@@ -39,7 +39,7 @@ def finish(
     with interrupted_by_signals(report_is_missing(folder)):
         selection = select_weights(folder, config.training, transformer, validator)
         if config.data.outputs == TEXT:
-            choose_alignment(folder, data, transformer)
+            choose_alignment(folder, data, transformer, config.training.guided_alignment > 0)
         write_projector(folder.tensorboard, transformer, data.tokenizer.pieces())
         log.info("translating %s for the report", (data.corpus.test or data.corpus.validation).name)
         card = write_report(config, folder, data, progress, selection, devices)

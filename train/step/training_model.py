@@ -10,7 +10,9 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.layers.embedding import logits_bias
-from keras_transformer.losses import TokenSums, shares, token_sums
+from keras_transformer.losses import TokenSums, alignment_sums, shares, token_sums
+from keras_transformer.runs.aligned_by import LAST_BUT_ONE
+from keras_transformer.runs.kinds import with_attention
 from keras_transformer.translation_model import INPUTS
 
 from ..config.training import TrainingConfig
@@ -52,6 +54,7 @@ class TrainingModel(keras.Model):
         label_smoothing: float,
         xla: bool,
         micro_batches: int,
+        guided_alignment: float = 0.0,
     ) -> None:
         """Configure training; call it inside the scope of the strategy, before `fit`.
 
@@ -60,11 +63,13 @@ class TrainingModel(keras.Model):
         xla: compile forward and backward pass, on a single replica the update too.
         micro_batches: each replica computes its rows in this many equal parts, one after the other, and updates once:
             the same update in less memory. The rows of a replica must be a multiple of it.
+        guided_alignment: the weight of `alignment_sums` beside the loss. The second output of the model is then the
+            attention that it teaches, and a batch has `links`.
         """
         super().compile(optimizer=optimizer, jit_compile=False, auto_scale_loss=False)
         optimizer.build(self.trainable_variables)
         self.dropout_seed, self.label_smoothing = seed, label_smoothing
-        self.xla, self.micro_batches = xla, micro_batches
+        self.xla, self.micro_batches, self.guided_alignment = xla, micro_batches, guided_alignment
         self.wants_to_stop = False  # True adds 1 to "stop_requests" in the logs of every later step, on all workers
         self.inspects = False  # True makes later steps keep their Inspected
         self.inspected: Inspected | None = None  # of the last step
@@ -124,7 +129,7 @@ class TrainingModel(keras.Model):
 
     def sums_of_first_micro_batch(self, batch: dict) -> tuple:
         step = tf.convert_to_tensor(self.optimizer.iterations)
-        sums, _ = self.compiled_sums_and_gradients(self.split(batch)[0], step, tf.constant(0))
+        sums, *_ = self.compiled_sums_and_gradients(self.split(batch)[0], step, tf.constant(0))
         return sums.loss, sums.tokens
 
     def step_of_replica(self, batch: dict, stop_requests) -> tuple[dict, list]:
@@ -140,7 +145,7 @@ class TrainingModel(keras.Model):
             stop_requests = tf.identity(stop_requests)
             context = tf.distribute.get_replica_context()
             total, stop_requests = context.all_reduce(tf.distribute.ReduceOp.SUM, (total, stop_requests))
-        _, gradients = total
+        *_, gradients = total
         return {**self.compiled_update(*total), "stop_requests": stop_requests}, gradients
 
     def split(self, batch: dict) -> list[dict]:
@@ -150,19 +155,23 @@ class TrainingModel(keras.Model):
         columns = [tf.split(ids, self.micro_batches) for ids in batch.values()]
         return [dict(zip(batch, parts, strict=True)) for parts in zip(*columns, strict=True)]
 
-    def sums_and_gradients(self, batch: dict, step, micro_batch) -> tuple[TokenSums, list]:
+    def sums_and_gradients(self, batch: dict, step, micro_batch) -> tuple:
         """Return the sums of one micro-batch, and the gradients of its summed (and, in float16, scaled) loss.
 
-        step, micro_batch: int scalars. Each micro-batch of a replica draws dropout masks of its own.
+        step, micro_batch: int scalars. Each micro-batch of a replica draws dropout masks of its own. With guided
+        alignment, AlignmentSums stand between the two; they count in the gradients.
         """
         with keras.StatelessScope(state_mapping=self.dropout_states(step, micro_batch)):
             with tf.GradientTape() as tape:
-                logits = self({name: batch[name] for name in INPUTS}, training=True)
+                logits, *attention = keras.tree.flatten(self({name: batch[name] for name in INPUTS}, training=True))
                 smoothing = shares(self.label_smoothing, logits_bias(self))
                 sums = token_sums(logits, batch["labels"], batch["target_segments"], smoothing)
-                scaled = self.optimizer.scale_loss(sums.loss)
+                guided = [alignment_sums(weights, batch["links"]) for weights in attention]
+                loss = sum((self.guided_alignment * of_links.loss for of_links in guided), start=sums.loss)
+                scaled = self.optimizer.scale_loss(loss)
             gradients = tape.gradient(scaled, self.trainable_variables)
-        return sums, [tf.convert_to_tensor(gradient) for gradient in gradients]  # embeddings' IndexedSlices too
+        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]  # embeddings' IndexedSlices too
+        return sums, *guided, gradients
 
     def dropout_states(self, step, micro_batch) -> list[tuple]:
         """Return (variable, value) for the random state of every dropout layer: nothing has to be saved.
@@ -188,13 +197,17 @@ class TrainingModel(keras.Model):
             states += [variable for variable in reversed(layer.variables) if id(variable) not in weights]
         return states
 
-    def update(self, sums: TokenSums, gradients: list) -> dict:
-        """Apply the gradients of all replicas, divided by their token count. Returns the logs of the step."""
+    def update(self, sums: TokenSums, *others) -> dict:
+        """Apply the gradients of all replicas, divided by their token count. Returns the logs of the step.
+
+        others: AlignmentSums, with guided alignment, and the gradients.
+        """
+        *guided, gradients = others
         scale = self.optimizer.scale_loss(tf.constant(1.0))
         learning_rate = tf.convert_to_tensor(self.optimizer.learning_rate)
         gradients = [gradient / tf.cast(sums.tokens, gradient.dtype) for gradient in gradients]
         self.optimizer.apply(gradients, self.trainable_variables)
-        return {
+        logs = {
             "loss": sums.loss / sums.tokens,
             "nll": sums.nll / sums.tokens,
             "accuracy": sums.correct / sums.tokens,
@@ -202,6 +215,9 @@ class TrainingModel(keras.Model):
             "gradient_norm": tf.linalg.global_norm(gradients) / scale,
             "learning_rate": learning_rate,
         }
+        for of_links in guided:
+            logs["alignment_loss"] = of_links.loss / tf.maximum(of_links.links, 1.0)
+        return logs
 
     @property
     def replicas(self) -> int:
@@ -226,12 +242,21 @@ def compiled(transformer: keras.Model, training: TrainingConfig, strategy: tf.di
     freeze(transformer, training.frozen or ())
     with strategy.scope():
         adapt(transformer, training)
-        model = TrainingModel(transformer.input, transformer.output)
+        model = TrainingModel(transformer.input, outputs_of(transformer, training))
         model.compile(
             training_optimizer(config.d_model, training),
             seed=training.seed,
             label_smoothing=config.label_smoothing,
             xla=training.xla,
             micro_batches=training.micro_batches,
+            guided_alignment=training.guided_alignment,
         )
     return model
+
+
+def outputs_of(transformer: keras.Model, training: TrainingConfig):
+    """Return the logits, and for guided alignment the attention to the source of the block that it teaches."""
+    if not training.guided_alignment:
+        return transformer.output
+    block = LAST_BUT_ONE.in_model(transformer.model_config.memory_attentions).block
+    return [transformer.output, with_attention(transformer).output[f"decoder_block_{block}/memory"]]
