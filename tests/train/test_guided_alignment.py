@@ -1,5 +1,7 @@
 """Guided alignment: links by a dictionary of the corpus, their cross-entropy, and what it adds to an update."""
 
+import collections
+
 import keras
 import numpy as np
 import pytest
@@ -32,7 +34,9 @@ def turned_pairs(count, seed=0, longest=6):
     rng = np.random.default_rng(seed)
     sources = [rng.permutation(np.arange(4, 23))[: rng.integers(2, longest + 1)].tolist() for _ in range(count)]
     targets = [[26 - token for token in reversed(source)] for source in sources]
-    return EncodedPairs(*(Sentences.of([[*ids, EOS] for ids in side], np.uint16) for side in (sources, targets)), {})
+    return EncodedPairs(
+        *(Sentences.of([[*ids, EOS] for ids in side], np.uint16) for side in (sources, targets)), collections.Counter()
+    )
 
 
 TURNED = turned_pairs(300)
@@ -76,11 +80,15 @@ def test_words_that_never_meet_are_not_linked():
 
 
 def test_each_shard_is_linked_by_a_dictionary_of_its_own_and_none_without_guided_alignment():
-    training = TRAINING.model_copy(update={"guided_alignment": 0.1})
-    for count in (1, 2):
-        shards = EncodedShards([TURNED, EncodedPairs(TURNED.target, TURNED.source, {})][:count])
-        found = links_of(packed_batches(shards, training, count, ONLY_WORKER, vocab_size=TINY.vocab_size).batch(0))
-        assert found and all(source + target == 26 for source, target in found)
+    guided = TRAINING.model_copy(update={"guided_alignment": 0.1})
+    copied = EncodedPairs(TURNED.source, TURNED.source, collections.Counter())
+    batch = packed_batches(EncodedShards([TURNED, copied]), guided, 2, ONLY_WORKER, vocab_size=TINY.vocab_size).batch(0)
+    half = len(batch["links"]) // 2
+    turned, same = (
+        links_of({name: ids[rows] for name, ids in batch.items()}) for rows in np.split(np.arange(2 * half), 2)
+    )
+    assert turned and all(source + target == 26 for source, target in turned)
+    assert same and all(source == target for source, target in same)
     assert "links" not in packed_batches(EncodedShards([TURNED]), TRAINING, 1, ONLY_WORKER).batch(0)
 
 
