@@ -40,6 +40,7 @@ VARIANTS = {  # what each row changes in the paper's model: most of them one thi
     "alibi": (PRE, 'model.positions="alibi"'),
     "learned": (PRE, 'model.positions="learned"', "model.max_positions=256"),
     "shifted": (PRE, "training.shift_positions=500"),
+    "guided": (PRE, "training.guided_alignment=0.05"),
     "embedding_norm": (PRE, "model.embedding_norm=true"),
     "modern": (PRE, 'model.norm_kind="rms"', 'model.activation="swiglu"', 'model.positions="rotary"'),
 }
