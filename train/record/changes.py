@@ -114,7 +114,8 @@ def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
     for file in (start.model, start.tokenizer, start.weights):
         if not file.exists():
             raise ConfigError(
-                f"training.start_from is {start.path}, which has no {file.name}: name the folder of a finished run."
+                f"training.start_from is {start.path}, which has no {file.name}: name the folder of a finished run, "
+                "which `keras-transformer import` makes of a model of another system."
             )
     recorded, asked = model_fields(start, config)
     if asked["model.kind"] == TransformerConfig.kind and asked[DEPTH] < recorded[DEPTH]:
@@ -122,8 +123,8 @@ def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:
     if changes := differing_keys(recorded, asked):
         differences = "; ".join(f"{key} is {there} there and {here} here" for key, (there, here) in changes.items())
         raise ConfigError(
-            f"training.start_from is {start.path}, which has another model: {differences}. Set the section [model] to "
-            "the values of that run; only the decoder of a Transformer may have fewer layers."
+            f"training.start_from is {start.path}, which has another model: {differences}. Leave the section "
+            "[model] out, or give it the values of that run; only the decoder of a Transformer may have fewer layers."
         )
 
 
