@@ -67,6 +67,16 @@ class GraphLanguages(tf.Module):
         first, last, opening = (tags[side] if side else tf.fill([lines, self._reader.longest], PAD) for side in places)
         return LineMarks(first, last[:, 0], opening[:, 0])
 
+    def limits(self, pieces, marks: LineMarks, most: int):
+        """Return how many tokens of sources have room among `most`, EOS and marks included, as in `Marks.around`.
+
+        A mark that a source begins with already takes no room beside its tokens.
+        Shapes: int32 RaggedTensor (B, None) -> int32 (B,).
+        """
+        own = tf.math.count_nonzero(marks.first != PAD, 1, dtype=tf.int32)
+        is_there = begin_with(pieces, marks.first[:, tf.newaxis])[:, 0]
+        return most - 1 - tf.cast(marks.last != PAD, tf.int32) - tf.where(is_there, 0, own)
+
     def of_source(self, pieces, marks: LineMarks):
         """Return sources with EOS and their marks: int32 RaggedTensor (B, None) -> the same.
 

@@ -18,6 +18,12 @@ def kept(rows, is_kept):
     return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
 
 
+def firsts(rows, limits):
+    """Return the first values of each row: RaggedTensor (B, None) with N `values`, int32 (B,) -> the same."""
+    places = tf.range(tf.size(rows.values)) - of_values(tf.cast(rows.row_splits[:-1], tf.int32), rows)
+    return kept(rows, places < of_values(limits, rows))
+
+
 def row_numbers(rows):
     """Return the row of each value: RaggedTensor (B, None, ...) with N `values` -> int32 (N,)."""
     ends = tf.cast(rows.row_splits[1:], tf.int32)

@@ -44,7 +44,7 @@ from .phrases import (
 )
 from .prefixes import GraphPrefixReader
 from .prepared import prepared_decoder
-from .ragged_rows import kept, of_values
+from .ragged_rows import firsts, kept, of_values
 from .request import (
     FORBIDDEN,
     PREFIX,
@@ -353,9 +353,10 @@ class ServedGraph(tf.Module):
         longest = most * BYTES_PER_TOKEN
         has_text = ~is_blank(text)
         pieces = self.tokenizer.encode(tf.where(has_text, first_bytes(text, longest), ""))
-        room = most - 1 - (self._languages.most_in_source if marks else 0)
-        is_long = (tf.strings.length(text) > longest) | (lengths_of(pieces) > room)
-        ids = self._languages.of_source(pieces[:, :room], marks) if marks else with_end(pieces[:, :room])
+        lengths = lengths_of(pieces)
+        limits = self._languages.limits(pieces, marks, most) if marks else tf.fill(tf.shape(lengths), most - 1)
+        is_long = (tf.strings.length(text) > longest) | (lengths > limits)
+        ids = self._languages.of_source(firsts(pieces, limits), marks) if marks else with_end(firsts(pieces, limits))
         return kept(ids, of_values(has_text, ids)), has_text & is_long
 
     def pieces_of(self, ids):

@@ -1,12 +1,14 @@
 """The languages of lines inside a graph: the same tokens, refusals and translations as in Python."""
 
 import dataclasses
+import itertools
 import re
 
 import pytest
 import tensorflow as tf
 
 from export.graph.languages import GraphLanguages
+from export.graph.ragged_rows import firsts
 from export.graph.served_graph import ServedGraph
 from keras_transformer.ground.errors import ConfigError, message_of_the_graph
 from keras_transformer.ground.tokens import PAD
@@ -28,6 +30,7 @@ WORDS = Languages(target={code: f"{piece} __en__" for code, piece in PIECES.item
 LONGER = Languages(PIECES, WORDS.target, source_first="source")  # than the tags that stand before a source
 ALL = {"m2m": M2M, "legacy": LEGACY, "tags": TAGS, "words": WORDS, "by default": M2M.by_default("en", "de")}
 ALL["longer"] = LONGER
+ALL["shorter"] = Languages(target=PIECES | {"srp_Latn": "__sl__ __en__ __sc__"}, source_first="target")
 OPTIONS = SearchOptions(beam_size=2, extra_length=5)
 LINES = [SENTENCES[0], "a lazy hen", "", SENTENCES[1] * 3, "123"]
 CODES = ["", "en", "EN", "eng", "en-GB", "de", "ger", "deu_Latn", "DE_AT", "sr", "srp_Latn", "fr", "English", "de\n"]
@@ -67,6 +70,21 @@ def test_a_source_that_has_its_marks_already_gets_none_again(model, name):
     expected, marks = reader.marks(*languages.chosen(*asked)), graph.marks(*(tf.constant([code]) for code in asked))
     for ids in ([20, 21], [*expected.first, 20, 21]):
         assert graph.of_source(tf.ragged.constant([ids], tf.int32), marks).to_list() == [expected.around(ids)]
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("target", ["de", "srp_Latn"])
+def test_a_source_is_cut_where_it_is_in_python_whether_it_has_its_marks_already(model, name, target):
+    """ "shorter" has a language of fewer tokens than the longest, whose sources may be longer."""
+    languages, longest = ALL[name], 8
+    graph, reader = GraphLanguages(languages, model[1]), MarkReader(languages, model[1])
+    asked = "en" if languages.source else "", target
+    expected, marks = reader.marks(*languages.chosen(*asked)), graph.marks(*(tf.constant([code]) for code in asked))
+    for first, length in itertools.product(((), expected.first), range(1, longest + 3)):
+        ids = [*first, *range(20, 20 + length)]
+        pieces = tf.ragged.constant([ids], tf.int32)
+        found = graph.of_source(firsts(pieces, graph.limits(pieces, marks, longest)), marks)
+        assert found.to_list() == [expected.around(ids, longest)]
 
 
 @pytest.mark.nightly

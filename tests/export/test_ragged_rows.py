@@ -3,7 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from export.graph.ragged_rows import kept, of_values, row_numbers
+from export.graph.ragged_rows import firsts, kept, of_values, row_numbers
 
 ROWS = {
     "tokens": [[5, 6, 7], [], [8], [], [9, 9]],
@@ -26,6 +26,13 @@ def test_values_that_are_kept_stay_in_their_rows(name, is_kept):
     mask = tf.constant([is_kept(place) for place in range(sum(map(len, ROWS[name])))], tf.bool)
     found = kept(rows, mask)
     assert found.to_list() == expected and found.row_splits.dtype == rows.row_splits.dtype
+
+
+def test_the_first_values_of_a_row_are_those_up_to_its_own_limit():
+    limits = [2, 0, 5, 1, 1]
+    expected = [row[:limit] for row, limit in zip(ROWS["tokens"], limits, strict=True)]
+    assert firsts(ragged("tokens"), tf.constant(limits)).to_list() == expected
+    assert firsts(ragged("no rows"), tf.zeros([0], tf.int32)).to_list() == []
 
 
 @pytest.mark.parametrize("name", ROWS)

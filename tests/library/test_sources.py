@@ -9,6 +9,7 @@ import pytest
 from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.ground.tokens import EOS, UNK
+from keras_transformer.pieces.language_marks import Marks
 from keras_transformer.pieces.sources import (
     LONGEST_SOURCE,
     check_batch_size,
@@ -65,6 +66,13 @@ def test_a_line_that_just_fits_is_not_cut_and_a_longer_one_is_named(caplog):
     assert list(encoded_lines(TOKENIZER, ["abc", " "], 4)) == [[*"abc", EOS], []] and not caplog.text
     assert list(encoded_lines(TOKENIZER, ["a", "abcd"], 4, first_line=7)) == [["a", EOS], [*"abc", EOS]]
     assert "line 8 has 4 tokens; only the first 3 are used" in caplog.text and "line 7" not in caplog.text
+
+
+def test_a_tag_that_a_line_has_already_takes_no_room_beside_it(caplog):
+    marks = [Marks(("a", "b"))]
+    assert list(encoded_lines(TOKENIZER, ["abcd"], 5, marks=marks)) == [[*"abcd", EOS]] and not caplog.text
+    assert list(encoded_lines(TOKENIZER, ["cde"], 5, marks=marks)) == [[*"abcd", EOS]]
+    assert "line 1 has 3 tokens; only the first 2 are used" in caplog.text
 
 
 def test_a_line_break_at_the_end_of_a_line_is_no_second_line(caplog):
