@@ -30,7 +30,7 @@ from tests.support.m2m import m2m_folder
 from tests.support.processes import end, wait_until
 from tests.support.runs import SENTENCES, random_run
 from tests.support.spark import spark_cluster, start_cluster_command
-from tests.support.t5 import MADLAD, STRONG, t5_folder
+from tests.support.t5 import MADLAD, STRONG, T5, t5_folder
 
 LINES = [f"{SENTENCES[number % len(SENTENCES)]} {number % 7}" if number % 10 else "" for number in range(3000)]
 
@@ -263,31 +263,37 @@ def test_a_litert_model_of_several_languages_writes_the_one_that_is_asked(cluste
     assert lines_in(tmp_path / "out") == french != [one.text for one in engine.translate(LINES[:40])]
 
 
-def test_a_litert_model_that_is_told_its_target_by_a_tag_writes_the_language_that_is_asked(cluster, tmp_path):
-    """MADLAD-400, whose <2fr> is two pieces; a line that has its tag already needs no option."""
-    write_run(import_folder(t5_folder(tmp_path / "there", MADLAD, STRONG)), tmp_path / "run", SENTENCES[:3])
-    how = "--max-source-tokens", 30, "--extra-length", 12, "--target-language", "de", "--no-check"
-    exported = invoke(export_app, tmp_path / "run", "--to", tmp_path / "export", "--format", "litert", *how)
+FRENCH = {MADLAD: "<2fr> ", T5: "translate English to French: "}
+
+
+@pytest.mark.parametrize(
+    ("kind", "format", "longest"),
+    [(MADLAD, "litert", 30), pytest.param(T5, "saved_model", 60, marks=pytest.mark.nightly)],
+)
+def test_a_model_that_is_told_its_target_in_its_source_writes_the_language_that_is_asked(
+    cluster, kind, format, longest, tmp_path
+):
+    """A line that begins with the tag, two pieces, or the words of the task already is not told twice."""
+    write_run(import_folder(t5_folder(tmp_path / "there", kind, STRONG)), tmp_path / "run", SENTENCES[:3])
+    how = "--max-source-tokens", longest, "--extra-length", 12, "--target-language", "de", "--no-check"
+    how += ("--signature", "serving_default", "--signature", "translate") if format == "saved_model" else ()
+    exported = invoke(export_app, tmp_path / "run", "--to", tmp_path / "export", "--format", format, *how)
     assert exported.exit_code == 0, exported.output
     lines = LINES[:40]
-    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    (tmp_path / "tagged.txt").write_text("".join(f"<2fr> {line}\n" for line in lines if line), encoding="utf-8")
+    told = [f"{FRENCH[kind]}{line}" for line in lines if line]
     options = SearchOptions(**RunFolder(tmp_path / "run").inference().search, extra_length=12)
-    translator = Translator.load(tmp_path / "run", options, max_source_tokens=30)
+    translator = Translator.load(tmp_path / "run", options, max_source_tokens=longest)
     french, german = ([one.text for one in translator.translate(lines, target_language=code)] for code in ("fr", "de"))
     assert french != german
-    for name, more, expected in (
-        ("fr", ("--target-language", "fr"), french),
-        ("de", (), german),
+    of_told = [text for text, line in zip(french, lines, strict=True) if line]
+    for name, more, source, expected in (
+        ("fr", ("--target-language", "fr"), lines + told, french + of_told),
+        ("de", (), lines, german),
     ):
-        process = translating(cluster, tmp_path / "export", tmp_path / "in.txt", tmp_path / name, *more)
+        (tmp_path / f"{name}.txt").write_text("".join(f"{line}\n" for line in source), encoding="utf-8")
+        process = translating(cluster, tmp_path / "export", tmp_path / f"{name}.txt", tmp_path / name, *more)
         finished(process, tmp_path / name)
         assert lines_in(tmp_path / name) == expected
-    process = translating(
-        cluster, tmp_path / "export", tmp_path / "tagged.txt", tmp_path / "tagged", "--target-language", "fr"
-    )
-    finished(process, tmp_path / "tagged")
-    assert lines_in(tmp_path / "tagged") == [text for text, line in zip(french, lines, strict=True) if line]
 
 
 def test_tables_keep_their_columns_and_get_more(cluster, export, tmp_path):
