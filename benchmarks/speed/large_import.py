@@ -1,7 +1,8 @@
-"""`python -m benchmarks.speed.large_import FOLDER`: what a model of another system costs from its folder to LiteRT.
+"""`python -m benchmarks.speed.large_import FOLDER`: what a model of another system costs from its folder to an export.
 
-Imports the folder, exports the run to LiteRT and opens that, each in a process of its own. Prints a table of seconds by
-the clock and of the processor, and of the largest memory, also as a multiple of the bytes of the weights.
+Imports the folder, exports the run to LiteRT, or with `--format saved_model` to that, and opens the export, each in a
+process of its own. Prints a table of seconds by the clock and of the processor, and of the largest memory, also as a
+multiple of the bytes of the weights.
 """
 
 import os
@@ -18,8 +19,16 @@ from benchmarks.speed.processes import peak_bytes
 from keras_transformer.ground.machine import processor_and_cores
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin", "*.npz")  # the files of weights in a folder
-LITE = ["--format", "litert", "--quantization", "int8", "--no-check"]
-OPEN = "import sys; from keras_transformer.lite.translator import LiteTranslator as T; t = T(sys.argv[1], threads=1)"
+FORMATS = {  # options of the export, and a program that opens what it wrote
+    "litert": (
+        ["--quantization", "int8"],
+        "import sys; from keras_transformer.lite.translator import LiteTranslator as T; t = T(sys.argv[1], threads=1)",
+    ),
+    "saved_model": (
+        ["--signature", "serving_default"],
+        "import sys; from keras_transformer.translation.exported import ExportedTranslator as T; t = T(sys.argv[1])",
+    ),
+}
 HEAD = "| step | seconds | of the processor | memory, GB | over weights | file, GB |\n|---|---:|---:|---:|---:|---:|"
 
 
@@ -37,23 +46,28 @@ def main(
     source: Annotated[str, typer.Option(help="The language that is read, if the model has several.")] = "",
     target: Annotated[str, typer.Option(help="The language that is written, if the model has several.")] = "",
     longest: Annotated[int, typer.Option(min=1, help="Tokens of a source that the export takes.")] = 16,
-    place: Annotated[pathlib.Path | None, typer.Option(help="A folder for the run and the export.")] = None,
+    place: Annotated[pathlib.Path | None, typer.Option(help="A folder for the run and the exports.")] = None,
+    format: Annotated[list[str] | None, typer.Option(help=f"{', '.join(FORMATS)}; may be repeated.")] = None,
 ) -> None:
     weights = bytes_of(folder)
     print(f"{processor_and_cores()}; weights of {weights / 1e9:.2f} GB\n\n{HEAD}", flush=True)
     with tempfile.TemporaryDirectory(dir=place) as name:
-        run, exported = pathlib.Path(name) / "run", pathlib.Path(name) / "litert"
+        run = pathlib.Path(name) / "run"
         languages = [f"--{side}-language={code}" for side, code in (("source", source), ("target", target)) if code]
         limits = ["--max-source-tokens", str(longest), *languages]
-        steps = {
-            "import": (["-m", "keras_transformer", "import", folder, run], run / "model.weights.h5"),
-            "export": (["-m", "export", run, "--to", exported, *LITE, *limits], exported / "search.tflite"),
-            "open": (["-c", OPEN, exported], None),
-            "open, and one sentence": (["-c", f"{OPEN}; t.translate(['A dog runs.'])", exported], None),
-        }
+        steps = {"import": (["-m", "keras_transformer", "import", folder, run], run / "model.weights.h5")}
+        for kind in format or ["litert"]:
+            (options, program), exported = FORMATS[kind], pathlib.Path(name) / kind
+            export = ["-m", "export", run, "--to", exported, "--format", kind, "--no-check", *options, *limits]
+            steps |= {
+                f"export to {kind}": (export, exported),
+                f"open {kind}": (["-c", program, exported], None),
+                f"open {kind}, and one sentence": (["-c", f"{program}; t.translate(['A dog runs.'])", exported], None),
+            }
         for step, (arguments, file) in steps.items():
             cost = cost_of(arguments)
-            size = f"{file.stat().st_size / 1e9:.2f}" if file and file.is_file() else ""
+            files = [each for each in (file, *file.rglob("*")) if each.is_file()] if file else []
+            size = f"{sum(each.stat().st_size for each in files) / 1e9:.2f}" if files else ""
             print(row(step, cost, weights, size), flush=True)
             if cost.status:
                 raise typer.Exit(1)

@@ -59,13 +59,14 @@ def main(
         lists = shortlist or [OFF, ON]
         prepare(run, work / "ctranslate2", ON in lists)
         languages = ["--source-language", source, "--target-language", target]
-        theirs = ctranslate2.Translator(str(work / "ctranslate2"), inter_threads=1, intra_threads=1)
-        print(f"{command_line('speed.large_translate').strip()} on {processor_and_cores()}\n\n{HEAD}", flush=True)
-        for size, each in itertools.product(beam or (1, 4), lists):
-            export = work / f"litert_{size}_{each}"
+        exports = {asked: work / "litert_{}_{}".format(*asked) for asked in itertools.product(beam or (1, 4), lists)}
+        for (size, each), export in exports.items():  # before any is opened: each takes several times the weights
             if not export.exists():
                 search = ["--beam-size", size, "--shortlist", each, *languages]
                 python("-m", "export", run, "--to", export, *LITE, *search)
+        theirs = ctranslate2.Translator(str(work / "ctranslate2"), inter_threads=1, intra_threads=1)
+        print(f"{command_line('speed.large_translate').strip()} on {processor_and_cores()}\n\n{HEAD}", flush=True)
+        for export in exports.values():
             ours = LiteTranslator(export, threads=1)
             for count in (1, MANY):
                 print(row(ours, theirs, count, source, target, rounds), flush=True)
@@ -79,7 +80,7 @@ def prepare(run: pathlib.Path, folder: pathlib.Path, has_shortlist: bool) -> Non
     if folder.exists():
         return
     transformer, tokenizer = load_run(run)
-    spec = model_spec(transformer, tokenizer)
+    spec = model_spec(transformer, tokenizer.pieces())
     spec.optimize(quantization="int8")
     folder.mkdir(parents=True)
     spec.save(str(folder))

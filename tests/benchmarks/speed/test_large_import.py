@@ -1,6 +1,7 @@
 """What a process costs is its own, a failure is told, and the bytes of a folder are those of its weights."""
 
 import ast
+import re
 
 import pytest
 import typer
@@ -9,6 +10,7 @@ from benchmarks.speed import large_import
 from benchmarks.speed.large_import import bytes_of, cost_of, main, row
 from tests.support.m2m import m2m_folder
 from tests.support.processes import python
+from tests.support.t5 import MADLAD, t5_folder
 
 MEMORY = 300_000_000
 LARGE = f"b'x' * {MEMORY}; raise SystemExit(3)"
@@ -44,4 +46,17 @@ def test_an_import_that_fails_ends_the_table(tmp_path, capfd):
     (folder / "vocab.json").write_text("{")
     with pytest.raises(typer.Exit):
         main(folder, place=tmp_path)
-    assert "| failed: 1 |" in (printed := capfd.readouterr()).out and "| export |" not in printed.out
+    assert "| failed: 1 |" in (printed := capfd.readouterr()).out and "| export" not in printed.out
+
+
+@pytest.mark.nightly
+def test_each_format_has_its_rows(tmp_path, capfd):
+    main(t5_folder(tmp_path / "t5", MADLAD), target="de", place=tmp_path, format=["saved_model", "litert"])
+    printed = re.findall(
+        r"^\| (.+?) \| [\d.]+ \| [\d.]+ \| [\d.]+ \| [\d.]+ \| ([\d.]*) \|$", capfd.readouterr().out, re.M
+    )
+    each = ("export to {}", "open {}", "open {}, and one sentence")
+    assert [step for step, _ in printed] == [
+        "import",
+        *(step.format(kind) for kind in ("saved_model", "litert") for step in each),
+    ]
