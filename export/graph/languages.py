@@ -68,7 +68,7 @@ class GraphLanguages(tf.Module):
         return LineMarks(first, last[:, 0], opening[:, 0])
 
     def limits(self, pieces, marks: LineMarks, most: int):
-        """Return how many tokens of sources have room among `most`, EOS and marks included, as in `Marks.around`.
+        """Return how many tokens of sources have room among `most`, EOS and marks included, as `Marks.room` does.
 
         A mark that a source begins with already takes no room beside its tokens.
         Shapes: int32 RaggedTensor (B, None) -> int32 (B,).

@@ -356,7 +356,8 @@ class ServedGraph(tf.Module):
         lengths = lengths_of(pieces)
         limits = self._languages.limits(pieces, marks, most) if marks else tf.fill(tf.shape(lengths), most - 1)
         is_long = (tf.strings.length(text) > longest) | (lengths > limits)
-        ids = self._languages.of_source(firsts(pieces, limits), marks) if marks else with_end(firsts(pieces, limits))
+        pieces = firsts(pieces, limits)
+        ids = self._languages.of_source(pieces, marks) if marks else with_end(pieces)
         return kept(ids, of_values(has_text, ids)), has_text & is_long
 
     def pieces_of(self, ids):

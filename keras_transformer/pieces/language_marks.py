@@ -43,8 +43,12 @@ class Marks(NamedTuple):
 
         A tag that the text has already is not put there again.
         """
-        ids = ids[len(self.first) :] if begins_with(ids, self.first) else ids
-        return [*self.first, *ids[: longest - 1 - len(self.first) - len(self.last)], EOS, *self.last]
+        first = () if begins_with(ids, self.first) else self.first
+        return [*first, *ids[: self.room(ids, longest)], EOS, *self.last]
+
+    def room(self, ids: Sequence[int], longest: int) -> int:
+        """Return how many of these tokens, a tag of their own included, have room among `longest` with EOS, marks."""
+        return longest - 1 - len(self.last) - (0 if begins_with(ids, self.first) else len(self.first))
 
     def other_tag(self, ids: Sequence[int], tags: Collection[Tag]) -> Tag:
         """Return with which tag of another language a text begins, if it has a first mark of its own; () if none.

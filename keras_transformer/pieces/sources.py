@@ -11,7 +11,7 @@ from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.ground.tokens import PAD, UNK
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.pieces.batching import BYTES_PER_TOKEN, LONGEST_SOURCE
-from keras_transformer.pieces.language_marks import NO_MARKS, Marks, Tag, begins_with
+from keras_transformer.pieces.language_marks import NO_MARKS, Marks, Tag
 from keras_transformer.pieces.normalization import is_blank
 
 if TYPE_CHECKING:  # it needs sentencepiece, which not every engine has
@@ -140,8 +140,7 @@ def encoded_lines(
             pieces = tokenizer.pieces()
             written, asked = (" ".join(pieces[token] for token in tag) for tag in (other, of_line.first))
             raise InputError(f"Line {number} begins with {written}, but its language is {asked}: {LEAVE_OUT}")
-        room = longest - 1 - len(of_line.last) - (0 if begins_with(ids, of_line.first) else len(of_line.first))
-        if len(ids) > room:
+        if len(ids) > (room := of_line.room(ids, longest)):
             log.warning("line %d has %d tokens; only the first %d are used", number, len(ids), room)
         yield of_line.around(ids, longest)
 
