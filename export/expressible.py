@@ -29,8 +29,9 @@ def expressible(config: BaseModelConfig, runtime: str, has: Mapping[str, Collect
         values = has.get(field, (getattr(type(config), field),))
         if values is not None and getattr(config, field) not in values:
             missing[field] = ", ".join(map(str, values))
-    for field, expected in missing.items():
-        refuse(field, getattr(config, field), runtime, expected, [other for other in missing if other != field])
+    if missing:
+        field, *others = missing
+        refuse(field, getattr(config, field), runtime, missing[field], others)
     return config
 
 

@@ -141,8 +141,9 @@ class TransformerConfig(BaseModelConfig):
             "decoder_layer": DECODER_LAYERS,
             "decoder_start": DECODER_STARTS,
         }
-        for name in choices:
-            self._check_choice(name, choices)
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                self._refuse_choice(name, choices)
         if self.positions == "sinusoidal":
             self._check("d_model", self.d_model % 2 == 0, "even: sinusoids come in pairs of sine and cosine")
         if (limit := self.position_limit) is not None:
@@ -159,12 +160,12 @@ class TransformerConfig(BaseModelConfig):
         if self.positions not in ADDED_POSITIONS:
             self._check_positions_in_attention()
 
-    def _check_choice(self, name: str, choices: dict[str, tuple[str, ...]]) -> None:
+    def _refuse_choice(self, name: str, choices: dict[str, tuple[str, ...]]) -> None:
         value, allowed = getattr(self, name), choices[name]
         others = [f"model.{key} may be that" for key in choices if value in choices[key]]
         near = [f"did you mean {text!r}?" for text in difflib.get_close_matches(str(value), allowed, 1)]
         hint = "".join(f" ({text})" for text in [*others, *near][:1])
-        self._check(name, value in allowed, f"one of {', '.join(allowed)}{hint}")
+        self._check(name, False, f"one of {', '.join(allowed)}{hint}")
 
     def _check_positions_in_attention(self) -> None:
         if self.shift_positions:
