@@ -64,9 +64,10 @@ def diverging():
     model, harm = training_model(dropout=0.2), tf.Variable(0.0)
 
     def sums_and_gradients(batch, step, micro_batch):
-        sums, gradients = TrainingModel.sums_and_gradients(model, batch, step, micro_batch)
+        sums, gradients, guided = TrainingModel.sums_and_gradients(model, batch, step, micro_batch)
         added = tf.where(tf.reduce_all(batch["labels"] == POISON), harm, 0.0)
-        return sums._replace(loss=sums.loss + added * sums.tokens), [gradient + added for gradient in gradients]
+        gradients = [gradient + added for gradient in gradients]
+        return sums._replace(loss=sums.loss + added * sums.tokens), gradients, guided
 
     model.sums_and_gradients = sums_and_gradients
     return Reusable(model), harm

@@ -27,7 +27,7 @@ CONFIGS = {"paper": TINY} | {variant: TINY.replace(**changes) for variant, chang
 
 
 def sums_and_gradients(model, batch):
-    sums, gradients = model.sums_and_gradients(tensors(batch), tf.constant(0), tf.constant(0))  # step, micro-batch
+    sums, gradients, _ = model.sums_and_gradients(tensors(batch), tf.constant(0), tf.constant(0))  # step, micro-batch
     return [*sums, *gradients]
 
 

@@ -10,7 +10,7 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.layers.embedding import logits_bias
-from keras_transformer.losses import TokenSums, alignment_sums, shares, token_sums
+from keras_transformer.losses import AlignmentSums, TokenSums, alignment_sums, shares, token_sums
 from keras_transformer.runs.aligned_by import LAST_BUT_ONE
 from keras_transformer.runs.kinds import with_attention
 from keras_transformer.translation_model import INPUTS
@@ -129,7 +129,7 @@ class TrainingModel(keras.Model):
 
     def sums_of_first_micro_batch(self, batch: dict) -> tuple:
         step = tf.convert_to_tensor(self.optimizer.iterations)
-        sums, *_ = self.compiled_sums_and_gradients(self.split(batch)[0], step, tf.constant(0))
+        sums, _, _ = self.compiled_sums_and_gradients(self.split(batch)[0], step, tf.constant(0))
         return sums.loss, sums.tokens
 
     def step_of_replica(self, batch: dict, stop_requests) -> tuple[dict, list]:
@@ -145,7 +145,7 @@ class TrainingModel(keras.Model):
             stop_requests = tf.identity(stop_requests)
             context = tf.distribute.get_replica_context()
             total, stop_requests = context.all_reduce(tf.distribute.ReduceOp.SUM, (total, stop_requests))
-        *_, gradients = total
+        _, gradients, _ = total
         return {**self.compiled_update(*total), "stop_requests": stop_requests}, gradients
 
     def split(self, batch: dict) -> list[dict]:
@@ -155,11 +155,11 @@ class TrainingModel(keras.Model):
         columns = [tf.split(ids, self.micro_batches) for ids in batch.values()]
         return [dict(zip(batch, parts, strict=True)) for parts in zip(*columns, strict=True)]
 
-    def sums_and_gradients(self, batch: dict, step, micro_batch) -> tuple:
+    def sums_and_gradients(self, batch: dict, step, micro_batch) -> tuple[TokenSums, list, list[AlignmentSums]]:
         """Return the sums of one micro-batch, and the gradients of its summed (and, in float16, scaled) loss.
 
-        step, micro_batch: int scalars. Each micro-batch of a replica draws dropout masks of its own. With guided
-        alignment, AlignmentSums stand between the two; they count in the gradients.
+        step, micro_batch: int scalars. Each micro-batch of a replica draws dropout masks of its own. The last list has
+        the sums of guided alignment, which count in the gradients; it is empty without it.
         """
         with keras.StatelessScope(state_mapping=self.dropout_states(step, micro_batch)):
             with tf.GradientTape() as tape:
@@ -171,7 +171,7 @@ class TrainingModel(keras.Model):
                 scaled = self.optimizer.scale_loss(loss)
             gradients = tape.gradient(scaled, self.trainable_variables)
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]  # embeddings' IndexedSlices too
-        return sums, *guided, gradients
+        return sums, gradients, guided
 
     def dropout_states(self, step, micro_batch) -> list[tuple]:
         """Return (variable, value) for the random state of every dropout layer: nothing has to be saved.
@@ -197,12 +197,8 @@ class TrainingModel(keras.Model):
             states += [variable for variable in reversed(layer.variables) if id(variable) not in weights]
         return states
 
-    def update(self, sums: TokenSums, *others) -> dict:
-        """Apply the gradients of all replicas, divided by their token count. Returns the logs of the step.
-
-        others: AlignmentSums, with guided alignment, and the gradients.
-        """
-        *guided, gradients = others
+    def update(self, sums: TokenSums, gradients: list, guided: list[AlignmentSums]) -> dict:
+        """Apply the gradients of all replicas, divided by their token count. Returns the logs of the step."""
         scale = self.optimizer.scale_loss(tf.constant(1.0))
         learning_rate = tf.convert_to_tensor(self.optimizer.learning_rate)
         gradients = [gradient / tf.cast(sums.tokens, gradient.dtype) for gradient in gradients]
