@@ -5,6 +5,7 @@ import os
 
 import keras
 
+from keras_transformer.ground.memory import keep_freed_memory
 from keras_transformer.model import Transformer
 from keras_transformer.model_config import BaseModelConfig
 from keras_transformer.recurrent.model import RecurrentModel
@@ -36,6 +37,7 @@ def run(config: RunConfig) -> RunFolder | None:
     Returns the RunFolder on the chief, None on every other worker.
     Raises UserError for what the user can correct, and Interrupted if training stops before the last step.
     """
+    keep_freed_memory()
     cluster = read_cluster(os.environ.get("TF_CONFIG"))
     log_as(cluster.worker)
     with run_to_train(config, cluster.worker) as opened, report_lost_workers(cluster):

@@ -46,8 +46,10 @@ class Training:
 
     def __init__(self, name: str, workload: Workload):
         from keras_transformer.ground.imports import quiet_imports
+        from keras_transformer.ground.memory import keep_freed_memory
 
         prepare_for_cpu()
+        keep_freed_memory()  # as `keras-transformer train` does; the others gain by it too
         with quiet_imports():
             from benchmarks.speed.contestants import prepare
 

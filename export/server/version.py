@@ -1,12 +1,10 @@
 """One version of a SavedModel in memory: a session that computes its signatures, as in a C++ server."""
 
 import contextlib
-import ctypes
 import functools
 import gc
 import logging
 import pathlib
-import sys
 import threading
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -19,6 +17,7 @@ from tensorflow_serving.apis.predict_pb2 import PredictRequest
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 
 from keras_transformer.ground.errors import UserError, first_line_of
+from keras_transformer.ground.memory import return_freed_memory
 from keras_transformer.ground.notations import json_of
 from keras_transformer.runs.versions import CERTIFICATE, MOST_BYTES, is_number, languages_in
 from keras_transformer.text.placeholders import placeholders_known
@@ -164,12 +163,6 @@ def collect_graphs() -> None:
     if is_frozen:
         gc.freeze()
     return_freed_memory()
-
-
-def return_freed_memory() -> None:
-    """Give the system what this process has freed: glibc would keep the 0.1 GB or more that loading a graph frees."""
-    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):  # musl has none
-        trim(0)
 
 
 def example_of(path: pathlib.Path) -> str:

@@ -19,6 +19,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.pieces.tokenizer import Tokenizer
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.events import read_added, read_events
+from tests.support.memory import PAGES, faults_of_a_large_block, with_glibc
 from tests.support.places import ROOT
 from tests.support.processes import HEARS_CTRL_C, end, start_fork, start_python, wait_until
 from tests.support.runs import metrics_of, write_config
@@ -49,6 +50,12 @@ def logged_lines():
     yield lines
     log.removeHandler(handler)
     log.setLevel(logging.NOTSET)
+
+
+@with_glibc
+def test_a_process_that_has_trained_keeps_the_memory_of_a_step_for_the_next_one(continued):
+    faults_of_a_large_block()
+    assert faults_of_a_large_block() < 0.01 * PAGES
 
 
 # a run that diverges
