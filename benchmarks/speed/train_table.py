@@ -33,10 +33,10 @@ hence more parameters. They also apply dropout to the attention weights, and PyT
 `--contestants` knows `torch_eager_paper_dropout` and `torch_compile_paper_dropout` as well, which apply dropout only
 where the paper does (to embeddings and to the output of sublayers) and then have a faster attention.
 
-Each contestant has a process of its own. They take turns, round after round. A number is the median of its rounds; the
-least and the most stand in brackets. The first step of a turn is not timed, since it is slower after a wait. Other work
-on the machine slows PyTorch more than XLA, because PyTorch's threads wait for each other after every product; the load
-stands above.
+Each contestant has a process of its own, which keeps the memory that it frees. They take turns, round after round. A
+number is the median of its rounds; the least and the most stand in brackets. The first step of a turn is not timed,
+since it is slower after a wait. Other work on the machine slows PyTorch more than XLA, because PyTorch's threads wait
+for each other after every product; the load stands above.
 
 `gemm_peak` is the float32 product of two 2048 x 2048 matrices through XLA; our share of it counts model FLOPs
 (`train/cost/cost.py`: forward pass times three, matrix products alone). "At most" is the ratio that a step would
