@@ -1,9 +1,12 @@
 """`python -m benchmarks.speed.serve EXPORT`: the local server under 1, 8 and 64 clients, and beyond its queue.
 
+`--protocols rest,grpc` measures both, `--clients 1,8,64,256,1000` further numbers of clients.
+
 An export that holds a LiteRT model (`keras-transformer export RUN --litert`) is measured without it too.
 """
 
 import contextlib
+import itertools
 import os
 import pathlib
 import re
@@ -18,9 +21,9 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks.errors import BenchmarkError
+from benchmarks.errors import BenchmarkError, names_in
 from benchmarks.result_files import RESULTS, command_line
-from benchmarks.speed.serve_client import Expected, Load, ask_for, expected_answers
+from benchmarks.speed.serve_client import Expected, Load, ask_for, expected_answers, lines_per_second
 from benchmarks.speed.serve_table import summary, write_results
 from benchmarks.speed.translate_work import test_lines
 from export.versions import LITERT
@@ -28,6 +31,7 @@ from keras_transformer.commands.console import exit_codes
 from keras_transformer.runs.versions import find_version
 
 PATIENCE = 300  # seconds for a server to start, on a busy machine
+PROTOCOLS = {"rest": r"(http\S+):predict", "grpc": r"(grpc://\S+)\n"}  # and what the server prints of its URL
 SMALL_QUEUE = 16  # lines that may wait, in the measurement beyond the queue
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -46,6 +50,7 @@ def main(
     ],
     seconds: Annotated[float, typer.Option(min=0.1, help="How long each number of clients asks.")] = 60.0,
     clients: Annotated[str, typer.Option(help="Numbers of clients, separated by commas.")] = "1,8,64",
+    protocols: Annotated[str, typer.Option(help="rest, grpc, or both, separated by a comma.")] = "rest",
     data: Annotated[pathlib.Path, typer.Option(help="The folder of Multi30k: test_2016 is asked.")] = pathlib.Path(
         "data/multi30k"
     ),
@@ -59,22 +64,23 @@ def main(
         sentences = lines.read_text(encoding="utf-8").splitlines() if lines else test_lines(data, "en")
         if not sentences:
             raise BenchmarkError(f"{lines} has no sentence to ask.")
-        counts = counts_in(clients)
-        numbers: dict[str, Any] = {"command": command_line("speed.serve"), "loads": []}
+        counts, ways = counts_in(clients), names_in(protocols, PROTOCOLS, "protocol")
+        numbers: dict[str, Any] = {"command": command_line("speed.serve"), "loads": [], "many": {}}
         numbers["load_before"] = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
         numbers["seconds"], numbers["sentences"], numbers["small_queue"] = seconds, len(sentences), SMALL_QUEUE
         with engines_of(export) as engines:
             for engine, folder in engines.items():
-                with server(folder) as (url, process):
-                    note(f"{engine}: asking for {len(sentences)} sentences one by one")
-                    expected = expected_answers(url, sentences)
-                    for count in counts:
-                        note(f"{engine}: {count} clients for {seconds:g} seconds")
-                        load = measured(url, process, expected, count, seconds)
-                        numbers["loads"].append({"engine": engine, **load})
-        with server(export, "--queue-rows", str(SMALL_QUEUE)) as (url, process):
+                with server(folder) as (urls, process):
+                    note(f"{engine}: asking for {len(sentences)} sentences one by one, then for many in a request")
+                    expected = expected_answers(urls["rest"], sentences)
+                    numbers["many"][engine] = lines_per_second(urls["grpc"], expected, seconds)
+                    for way, count in itertools.product(ways, counts):
+                        note(f"{engine}, {way}: {count} clients for {seconds:g} seconds")
+                        load = measured(urls[way], process, expected, count, seconds)
+                        numbers["loads"].append({"engine": engine, "protocol": way, **load})
+        with server(export, "--queue-rows", str(SMALL_QUEUE)) as (urls, process):
             note(f"{max(counts)} clients on a queue of {SMALL_QUEUE}")
-            numbers["beyond"] = measured(url, process, expected, max(counts), seconds)
+            numbers["beyond"] = measured(urls["rest"], process, expected, max(counts), seconds)
         print(write_results(summary(numbers), results))
 
 
@@ -94,8 +100,8 @@ def engines_of(export: pathlib.Path) -> Iterator[dict[str, pathlib.Path]]:
 
 
 @contextlib.contextmanager
-def server(export: pathlib.Path, *arguments: str) -> Iterator[tuple[str, subprocess.Popen]]:
-    """Within, a server of an export runs in a process of its own. Yields its URL and the process.
+def server(export: pathlib.Path, *arguments: str) -> Iterator[tuple[dict[str, str], subprocess.Popen]]:
+    """Within, a server of an export runs in a process of its own. Yields its URLs by protocol and the process.
 
     Raises BenchmarkError if it does not start.
     """
@@ -103,19 +109,21 @@ def server(export: pathlib.Path, *arguments: str) -> Iterator[tuple[str, subproc
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
-            yield url_in(log, process), process
+            yield urls_in(log, process), process
         finally:
             process.terminate()
             process.wait()
 
 
-def url_in(log, process: subprocess.Popen) -> str:
-    """Wait until the server has printed its URL, and return it. Raises BenchmarkError if it does not start."""
+def urls_in(log, process: subprocess.Popen) -> dict[str, str]:
+    """Wait until the server has printed its URLs, and return them. Raises BenchmarkError if it does not start."""
     until = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < until:
         log.seek(0)
-        if match := re.search(r"(http\S+):predict", log.read()):
-            return match[1]
+        text = log.read()
+        found = {name: re.search(pattern, text) for name, pattern in PROTOCOLS.items()}
+        if all(found.values()):
+            return {name: match[1] for name, match in found.items() if match}
         time.sleep(0.1)
     log.seek(0)
     raise BenchmarkError(f"The server did not start: {' '.join(log.read().split())[-500:]}")

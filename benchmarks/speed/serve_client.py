@@ -5,22 +5,27 @@ import json
 import threading
 import time
 import urllib.parse
+from collections.abc import Callable
 from typing import NamedTuple
 
 from export.certificate.agreement import TIES
+from export.client.access import Access
 from export.client.client import ServingClient
+from export.client.transports import ClientError, transport_to
+from keras_transformer.ground.machine import processor_cores
 from keras_transformer.pieces.translation import Translation
 
 Expected = list[tuple[str, Translation]]
 HEADERS = {"Content-Type": "application/json"}
+MANY = 500  # lines of a request that shows what the engine does
 PATIENCE = 120  # seconds for an answer: longer than the server's deadline
 
 
 class Load(NamedTuple):
-    """What clients found. latencies: seconds of each answered request. refusals: seconds until each 503.
+    """What clients found. latencies: seconds of each answered request. refusals: seconds until each Refused.
 
     ties: answers with the score of another translation. wrong: answers that are not those of their sentences. errors:
-    anything else than an answer and a 503, by name.
+    anything else than an answer and a refusal, by name.
     """
 
     clients: int
@@ -55,29 +60,74 @@ def ask_for(url: str, expected: Expected, clients: int, seconds: float) -> Load:
 
 def ask(url: str, expected: Expected, number: int, clients: int, until: float, load: Load) -> None:
     """Ask for every `clients`-th sentence, from `number` on, again and again."""
-    place = urllib.parse.urlsplit(url)
-    connection, position = http.client.HTTPConnection(place.hostname, place.port, timeout=PATIENCE), number
+    position, translated = number, asking_by_grpc(url) if url.startswith("grpc:") else asking_by_rest(url)
     while time.monotonic() < until:
         sentence, answer = expected[position % len(expected)]
         position += clients
-        body, start = json.dumps({"inputs": {"text": [sentence]}}), time.monotonic()
+        start = time.monotonic()
         try:
-            connection.request("POST", f"{place.path}:predict", body, HEADERS)
-            response = connection.getresponse()
-            content = json.loads(response.read())
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            load.errors.append(type(error).__name__)
-            connection.close()
-            continue
-        if response.status == 200:
-            load.latencies.append(time.monotonic() - start)
-            check(content["outputs"], sentence, answer, load)
-        elif response.status == 503:
+            outputs = translated(sentence)
+        except Refused:
             load.refusals.append(time.monotonic() - start)
             time.sleep(0.1)
+        except (ClientError, OSError, ValueError, http.client.HTTPException) as error:
+            load.errors.append(f"status {error.code}" if isinstance(error, ClientError) else type(error).__name__)
         else:
-            load.errors.append(f"status {response.status}")
-    connection.close()
+            load.latencies.append(time.monotonic() - start)
+            check(outputs, sentence, answer, load)
+
+
+class Refused(Exception):
+    """The queue is full: 503, or RESOURCE_EXHAUSTED."""
+
+
+def asking_by_rest(url: str) -> Callable[[str], dict]:
+    """A function that asks for a sentence over a connection of its own and returns the outputs.
+
+    It takes less of the cores than the project's own client, whose library retries and follows proxies.
+    """
+    place = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=PATIENCE)
+
+    def translated(sentence: str) -> dict:
+        try:
+            connection.request("POST", f"{place.path}:predict", json.dumps({"inputs": {"text": [sentence]}}), HEADERS)
+            response = connection.getresponse()
+            content = json.loads(response.read())
+        except (OSError, ValueError, http.client.HTTPException):
+            connection.close()
+            raise
+        if response.status == 503:
+            raise Refused
+        if response.status != 200:
+            raise ClientError(str(content), response.status)
+        return content["outputs"]
+
+    return translated
+
+
+def asking_by_grpc(url: str) -> Callable[[str], dict]:
+    """A function that asks for a sentence over a channel of its own and returns the outputs."""
+    transport = transport_to(url, 1, Access())
+
+    def translated(sentence: str) -> dict:
+        try:
+            return dict(transport.predict("serving_default", {"text": [sentence]}, PATIENCE))
+        except ClientError as error:
+            if error.code in ("RESOURCE_EXHAUSTED", "UNAVAILABLE"):
+                raise Refused from None
+            raise
+
+    return translated
+
+
+def lines_per_second(url: str, expected: Expected, seconds: float) -> float:
+    """What the engine does with many lines: requests of MANY lines, as many at once as the machine has cores."""
+    client = ServingClient(url, rows_per_request=MANY, requests_at_once=processor_cores())
+    lines, start, done = [sentence for sentence, _ in expected], time.monotonic(), 0
+    while time.monotonic() < start + seconds:
+        done += len(client.translate(lines))
+    return done / (time.monotonic() - start)
 
 
 def check(outputs: dict, sentence: str, answer: Translation, load: Load) -> None:

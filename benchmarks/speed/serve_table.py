@@ -14,7 +14,8 @@ NOTES = """
 Each client has one connection and asks for one sentence after the other. Clients and server share the cores. Every
 answer was compared with the one that its sentence gets when it is asked alone: the score must be equal to 1e-4; a tie
 is another text with an equal score. A refused client waits a tenth of a second. Memory is what the server's process
-holds, weights included."""
+holds, weights included. The share is of what the engine does with requests of 500 lines by gRPC, as many at once as
+there are cores."""
 
 
 def summary(results: dict[str, Any]) -> dict[str, Any]:
@@ -54,17 +55,19 @@ def heading(results: dict[str, Any]) -> Iterator[str]:
 
 def table(results: dict[str, Any]) -> Iterator[str]:
     yield (
-        "| engine | clients | requests | requests/s | p50 (ms) | p95 | p99 | ties | wrong | errors | refused "
-        "| memory (MiB) | CPU s |"
+        "| engine | protocol | clients | requests | requests/s | share | p50 (ms) | p95 | p99 | ties | wrong | errors "
+        "| refused | memory (MiB) | CPU s |"
     )
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     for load in results["loads"]:
         answers, memory = load["latencies"], [size / 2**20 for _, size in load["memory"]]
         cells = [
             load["engine"],
+            load["protocol"],
             load["clients"],
             answers["count"],
             f"{answers['per_second']:.1f}",
+            share_of_many(load, results["many"]),
             *map(milliseconds, times(answers)),
             load["ties"],
             len(load["wrong"]),
@@ -75,6 +78,15 @@ def table(results: dict[str, Any]) -> Iterator[str]:
         ]
         yield f"| {' | '.join(map(str, cells))} |"
     yield ""
+    for engine, pace in results["many"].items():
+        yield f"- {engine}, many lines in a request: {pace:.0f} lines/s"
+    yield ""
+
+
+def share_of_many(load: dict[str, Any], many: dict[str, float]) -> str:
+    """The requests per second of a load as a part of the lines per second of its engine; empty if not measured."""
+    pace = many.get(load["engine"])
+    return f"{load['latencies']['per_second'] / pace:.2f}" if pace else ""
 
 
 def beyond(results: dict[str, Any]) -> Iterator[str]:
@@ -107,23 +119,28 @@ def write_results(results: dict[str, Any], folder: pathlib.Path) -> str:
     return page
 
 
+def series_of(load: dict[str, Any]) -> str:
+    return f"{load['engine']}, {load['protocol']}"
+
+
 def draw(results: dict[str, Any], path: pathlib.Path) -> None:
     """Latency by clients, and memory over time."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for engine, style in zip(dict.fromkeys(load["engine"] for load in results["loads"]), ("-", "--"), strict=False):
-        loads = [load for load in results["loads"] if load["engine"] == engine]
+    series = dict.fromkeys(map(series_of, results["loads"]))
+    for name, style in zip(series, ("-", "--", ":", "-."), strict=False):
+        loads = [load for load in results["loads"] if series_of(load) == name]
         clients = [str(load["clients"]) for load in loads]
-        for number, name in enumerate(("p50", "p95", "p99")):
-            values = [(load["latencies"][name] or 0) * 1e3 for load in loads]
-            left.plot(clients, values, f"C{number}{style}", marker="o", label=f"{engine}, {name}")
+        for number, percentile_name in enumerate(("p50", "p95", "p99")):
+            values = [(load["latencies"][percentile_name] or 0) * 1e3 for load in loads]
+            left.plot(clients, values, f"C{number}{style}", marker="o", label=f"{name}, {percentile_name}")
     left.set(xlabel="clients", ylabel="milliseconds", ylim=(0, None))
     for load in results["loads"]:
-        label = f"{load['engine']}, {load['clients']}"
+        label = f"{series_of(load)}, {load['clients']}"
         right.plot(*zip(*((when, size / 2**20) for when, size in load["memory"]), strict=True), label=label)
     right.set(xlabel="seconds", ylabel="MiB held by the server", ylim=(0, None))
-    left.legend()
-    right.legend(title="clients", fontsize="x-small")
+    for axes in (left, right):
+        axes.legend(fontsize="x-small")
     figure.savefig(path, dpi=120)

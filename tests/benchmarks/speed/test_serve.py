@@ -16,13 +16,20 @@ SENTENCES = ["one", "two dogs", "three"]
 
 
 @pytest.fixture(scope="module")
-def url(echo_folder):
+def served(echo_folder):
     with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as address:
-        yield address.url
+        yield address
 
 
-def test_right_answers_are_counted_and_timed(url):
-    load = ask_for(url, expected_answers(url, SENTENCES), clients=3, seconds=0.3)
+@pytest.fixture(scope="module")
+def url(served):
+    return served.url
+
+
+@pytest.mark.parametrize("protocol", ["rest", "grpc"])
+def test_right_answers_are_counted_and_timed(served, protocol):
+    asked = {"rest": served.url, "grpc": served.grpc_url}[protocol]
+    load = ask_for(asked, expected_answers(served.url, SENTENCES), clients=3, seconds=0.3)
     assert len(load.latencies) >= 3 and (load.ties, load.wrong, load.errors, load.refusals) == (0, [], [], [])
 
 
@@ -36,6 +43,13 @@ def test_an_answer_of_another_sentence_is_noticed(url):
 def test_a_server_that_is_gone_is_an_error():
     load = ask_for("http://127.0.0.1:9/v1/models/x", [("a", Translation("a", 0.0))], clients=1, seconds=0.05)
     assert set(load.errors) == {"ConnectionRefusedError"} and load.latencies == []
+
+
+@pytest.mark.parametrize("scheme", ["http", "grpc"])
+def test_an_error_of_the_server_is_counted_by_its_code(served, scheme):
+    other = {"http": f"{served.url}x", "grpc": f"{served.grpc_url}x"}[scheme]
+    load = ask_for(other, [("a", Translation("a", 0.0))], clients=1, seconds=0.05)
+    assert set(load.errors) == {{"http": "status 404", "grpc": "status NOT_FOUND"}[scheme]} and load.latencies == []
 
 
 def test_an_export_with_litert_is_served_without_it_too(tmp_path):
@@ -56,11 +70,19 @@ def test_an_export_with_litert_is_served_without_it_too(tmp_path):
 def test_the_smallest_measurement_writes_its_results(echo_folder, tmp_path):
     (tmp_path / "lines").write_text("\n".join(SENTENCES), encoding="utf-8")
     options = ["--seconds", 0.5, "--clients", "1,4", "--lines", tmp_path / "lines", "--results", tmp_path]
+    options += ["--protocols", "rest,grpc"]
     result = CliRunner().invoke(serve.app, list(map(str, [echo_folder, *options])))
     assert result.exit_code == 0, result.output
     found = json.loads((tmp_path / "serve_load.json").read_text())
     for load in (*found["loads"], found["beyond"]):
         assert load["latencies"]["count"] > 0 and load["wrong"] == load["errors"] == []
-    assert [load["clients"] for load in found["loads"]] == [1, 4]
+    assert [(load["protocol"], load["clients"]) for load in found["loads"]] == [
+        ("rest", 1), ("rest", 4), ("grpc", 1), ("grpc", 4)
+    ]  # fmt: skip
+    assert found["many"]["graph"] > 0
     page = (tmp_path / "serve_load.md").read_text()
-    assert "| graph | 4 | " in page and "refused with 503" in page and (tmp_path / "serve_load.png").stat().st_size > 0
+    assert (
+        "| graph | grpc | 4 | " in page
+        and "refused with 503" in page
+        and (tmp_path / "serve_load.png").stat().st_size > 0
+    )
