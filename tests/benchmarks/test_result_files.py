@@ -50,6 +50,7 @@ def test_two_runs_of_one_name_are_two_rows_of_a_table(folders, names):
         ("serve_load", serve_table.as_markdown),
         ("serve_load_amx", serve_table.as_markdown),
         ("train_speed", train_table.as_markdown),
+        ("avx2/serve_load", serve_table.as_markdown),
         ("avx2/train_speed", train_table.as_markdown),
         ("bfloat16/train_speed", train_table.as_markdown),
         ("translate_speed", translate_table.as_markdown),
