@@ -124,23 +124,17 @@ def series_of(load: dict[str, Any]) -> str:
 
 
 def draw(results: dict[str, Any], path: pathlib.Path) -> None:
-    """Latency by clients, and memory over time."""
+    """The median of latency and requests per second by clients, a line per engine and protocol."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    series = dict.fromkeys(map(series_of, results["loads"]))
-    for name, style in zip(series, ("-", "--", ":", "-."), strict=False):
+    for name in dict.fromkeys(map(series_of, results["loads"])):
         loads = [load for load in results["loads"] if series_of(load) == name]
-        clients = [str(load["clients"]) for load in loads]
-        for number, percentile_name in enumerate(("p50", "p95", "p99")):
-            values = [(load["latencies"][percentile_name] or 0) * 1e3 for load in loads]
-            left.plot(clients, values, f"C{number}{style}", marker="o", label=f"{name}, {percentile_name}")
-    left.set(xlabel="clients", ylabel="milliseconds", ylim=(0, None))
-    for load in results["loads"]:
-        label = f"{series_of(load)}, {load['clients']}"
-        right.plot(*zip(*((when, size / 2**20) for when, size in load["memory"]), strict=True), label=label)
-    right.set(xlabel="seconds", ylabel="MiB held by the server", ylim=(0, None))
-    for axes in (left, right):
-        axes.legend(fontsize="x-small")
+        clients = [load["clients"] for load in loads]
+        left.plot(clients, [(load["latencies"]["p50"] or 0) * 1e3 for load in loads], marker="o", label=name)
+        right.plot(clients, [load["latencies"]["per_second"] for load in loads], marker="o", label=name)
+    left.set(xlabel="clients", ylabel="milliseconds, median", xscale="log", yscale="log")
+    right.set(xlabel="clients", ylabel="requests per second", xscale="log", ylim=(0, None))
+    left.legend()
     figure.savefig(path, dpi=120)
