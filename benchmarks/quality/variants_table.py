@@ -15,7 +15,7 @@ from train.scoring.figures import BLUE, GREY, ORANGE, new_figure, save
 LENGTHS = (1, 2, 4)  # sentences of the test set that are translated as one
 PAPER = "paper"  # the row whose last loss the others are compared by
 # colours of the rows that have none of their own: neither grey, blue nor orange
-OTHERS = (*(f"tab:{name}" for name in "green red purple brown pink olive cyan".split()), "gold", "black")
+OTHERS = (*(f"tab:{name}" for name in "green red purple brown pink olive cyan".split()), "gold", "black", "navy")
 HEAD = (
     "| | d_ff | parameters | rate | seeds | validation loss | BLEU of validation | BLEU of the test set "
     "| twice as long | four times | ms per step | updates | tokens |"

@@ -8,7 +8,7 @@ from PIL import Image
 
 from benchmarks.quality import variants
 from benchmarks.quality.variants import RATES, VARIANTS, Series, measures, model_of, of_length, parameters_of, width
-from benchmarks.quality.variants_table import Training, better_rate, draw, table, updates_to
+from benchmarks.quality.variants_table import OTHERS, Training, better_rate, draw, table, updates_to
 from benchmarks.trials.outcome import write_outcome
 from keras_transformer.config import modern
 from tests.support.commands import assert_one_sentence, invoke
@@ -106,6 +106,10 @@ def test_the_table_has_means_over_seeds_and_when_the_papers_last_loss_is_reached
     assert "| pre | 2.000 | 3.200 |" in lines and "| paper | 3.000 |  |" in lines
     assert "The loss of the last two columns is 3.000." in lines and "5 trainings" in lines[2]
     assert any("paper 1, pre 2, alibi 1" in line for line in lines)
+
+
+def test_no_two_rows_have_one_colour():
+    assert len(set(OTHERS)) == len(OTHERS) >= len(VARIANTS) - len(("paper", "pre", "modern"))
 
 
 def test_the_picture_has_all_rows(tmp_path):
