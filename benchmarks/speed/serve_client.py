@@ -1,11 +1,12 @@
 """Clients of `benchmarks/speed/serve.py`: one connection each, one sentence after the other, every answer checked."""
 
+import contextlib
 import http.client
 import json
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from export.certificate.agreement import TIES
@@ -60,29 +61,31 @@ def ask_for(url: str, expected: Expected, clients: int, seconds: float) -> Load:
 
 def ask(url: str, expected: Expected, number: int, clients: int, until: float, load: Load) -> None:
     """Ask for every `clients`-th sentence, from `number` on, again and again."""
-    position, translated = number, asking_by_grpc(url) if url.startswith("grpc:") else asking_by_rest(url)
-    while time.monotonic() < until:
-        sentence, answer = expected[position % len(expected)]
-        position += clients
-        start = time.monotonic()
-        try:
-            outputs = translated(sentence)
-        except Refused:
-            load.refusals.append(time.monotonic() - start)
-            time.sleep(0.1)
-        except (ClientError, OSError, ValueError, http.client.HTTPException) as error:
-            load.errors.append(f"status {error.code}" if isinstance(error, ClientError) else type(error).__name__)
-        else:
-            load.latencies.append(time.monotonic() - start)
-            check(outputs, sentence, answer, load)
+    position = number
+    with asking_by_grpc(url) if url.startswith("grpc:") else asking_by_rest(url) as translated:
+        while time.monotonic() < until:
+            sentence, answer = expected[position % len(expected)]
+            position += clients
+            start = time.monotonic()
+            try:
+                outputs = translated(sentence)
+            except Refused:
+                load.refusals.append(time.monotonic() - start)
+                time.sleep(0.1)
+            except (ClientError, OSError, ValueError, http.client.HTTPException) as error:
+                load.errors.append(f"status {error.code}" if isinstance(error, ClientError) else type(error).__name__)
+            else:
+                load.latencies.append(time.monotonic() - start)
+                check(outputs, sentence, answer, load)
 
 
 class Refused(Exception):
     """The queue is full: 503, or RESOURCE_EXHAUSTED."""
 
 
-def asking_by_rest(url: str) -> Callable[[str], dict]:
-    """A function that asks for a sentence over a connection of its own and returns the outputs.
+@contextlib.contextmanager
+def asking_by_rest(url: str) -> Iterator[Callable[[str], dict]]:
+    """Within, a function asks for a sentence over a connection of its own and returns the outputs.
 
     It takes less of the cores than the project's own client, whose library retries and follows proxies.
     """
@@ -95,7 +98,7 @@ def asking_by_rest(url: str) -> Callable[[str], dict]:
             response = connection.getresponse()
             content = json.loads(response.read())
         except (OSError, ValueError, http.client.HTTPException):
-            connection.close()
+            connection.close()  # the next request opens it again
             raise
         if response.status == 503:
             raise Refused
@@ -103,19 +106,19 @@ def asking_by_rest(url: str) -> Callable[[str], dict]:
             raise ClientError(str(content), response.status)
         return content["outputs"]
 
-    return translated
+    with contextlib.closing(connection):
+        yield translated
 
 
-def asking_by_grpc(url: str) -> Callable[[str], dict]:
-    """A function that asks for a sentence over a connection of its own and returns the outputs."""
+@contextlib.contextmanager
+def asking_by_grpc(url: str) -> Iterator[Callable[[str], dict]]:
+    """Within, a function asks for a sentence over a connection of its own and returns the outputs."""
     import grpc
     import tensorflow as tf
     from tensorflow_serving.apis.predict_pb2 import PredictRequest
     from tensorflow_serving.apis.prediction_service_pb2_grpc import PredictionServiceStub
 
-    place = urllib.parse.urlsplit(url)
-    channel = grpc.insecure_channel(place.netloc, [("grpc.use_local_subchannel_pool", 1)])  # or all clients share one
-    stub, busy = PredictionServiceStub(channel), (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE)
+    place, busy = urllib.parse.urlsplit(url), (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE)
 
     def translated(sentence: str) -> dict:
         request = PredictRequest()
@@ -129,7 +132,10 @@ def asking_by_grpc(url: str) -> Callable[[str], dict]:
             raise ClientError(error.details() or "", error.code().name) from None
         return {name: as_texts(tf.make_ndarray(tensor).tolist()) for name, tensor in response.outputs.items()}
 
-    return translated
+    own_connection = [("grpc.use_local_subchannel_pool", 1)]  # else all channels of a process share one
+    with grpc.insecure_channel(place.netloc, own_connection) as channel:
+        stub = PredictionServiceStub(channel)
+        yield translated
 
 
 def lines_per_second(url: str, expected: Expected, seconds: float) -> float:

@@ -1,7 +1,9 @@
 """The benchmark of the local server finds wrong answers and errors, and writes its tables."""
 
+import concurrent.futures
 import json
 
+import grpc
 import pytest
 from typer.testing import CliRunner
 
@@ -50,6 +52,25 @@ def test_an_error_of_the_server_is_counted_by_its_code(served, scheme):
     other = {"http": f"{served.url}x", "grpc": f"{served.grpc_url}x"}[scheme]
     load = ask_for(other, [("a", Translation("a", 0.0))], clients=1, seconds=0.05)
     assert set(load.errors) == {{"http": "status 404", "grpc": "status NOT_FOUND"}[scheme]} and load.latencies == []
+
+
+def test_a_full_queue_is_a_refusal_and_each_client_by_grpc_has_a_connection_of_its_own():
+    peers = set()
+
+    def full(request, context):
+        peers.add(context.peer())
+        context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "full")
+
+    handler = grpc.unary_unary_rpc_method_handler(full)
+    server = grpc.server(concurrent.futures.ThreadPoolExecutor(3))
+    server.add_generic_rpc_handlers(
+        [grpc.method_handlers_generic_handler("tensorflow.serving.PredictionService", {"Predict": handler})]
+    )
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    load = ask_for(f"grpc://127.0.0.1:{port}/x", [("a", Translation("a", 0.0))], clients=3, seconds=0.3)
+    server.stop(None)
+    assert len(load.refusals) >= 3 and load.errors == load.latencies == [] and len(peers) == 3
 
 
 def test_an_export_with_litert_is_served_without_it_too(tmp_path):
