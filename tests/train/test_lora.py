@@ -67,7 +67,7 @@ def by_path(model):
 # what it computes
 
 
-@pytest.mark.parametrize("names", [None, ALL, ["ffn", "norms"]])
+@pytest.mark.parametrize("names", [None, ALL, ["ffn", "norms", "embeddings"]])
 def test_a_model_begins_as_its_base_exactly(names):
     np.testing.assert_array_equal(logits(lora_model(lora_matrices=names)), logits(training_model()))
 
@@ -115,7 +115,7 @@ def test_the_step_has_these_gradients_of_the_gradients_of_all_weights():
 @pytest.mark.nightly
 @every_value
 def test_counts_are_those_of_the_model(config):
-    for names in (["query"], ["key", "value", "output"], ["ffn"], [*ALL, "norms"]):
+    for names in (["query"], ["key", "value", "output"], ["ffn"], [*ALL, "norms"], ["query", "embeddings"]):
         training = TrainingConfig(**LORA | {"lora_rank": 1, "lora_matrices": names})
         model = build_model(config)
         adapt(model, training)
@@ -130,11 +130,11 @@ def test_counts_are_those_of_the_model(config):
 @pytest.mark.parametrize("name", [*OPTIONS, "average"])
 def test_a_stopped_training_ends_as_one_that_was_not_and_changes_adapters_alone(name, tmp_path):
     ema = {"ema_decay": 0.9} if name == "average" else {"optimizer": name, "optimizer_options": OPTIONS[name]}
-    model = lora_model(dropout=0.1, micro_batches=2, lora_matrices=[*ALL, "norms"], **ema)
+    model = lora_model(dropout=0.1, micro_batches=2, lora_matrices=[*ALL, "norms", "embeddings"], **ema)
     before = by_path(model)
     assert_stopped_ends_as_uninterrupted(model, tmp_path)
     trained = {weight.path for weight in model.trainable_variables}
-    assert all(path.endswith(("lora_kernel_a", "lora_kernel_b", "/gamma", "/beta")) for path in trained)
+    assert all(path.endswith(("lora_kernel_a", "lora_kernel_b", "/gamma", "/beta", "/matrix")) for path in trained)
     for path, value in by_path(model).items():
         assert np.array_equal(value, before[path]) is (path not in trained), path
 
@@ -250,7 +250,7 @@ def test_a_base_without_a_checkpoint_is_written_anew(tmp_path):
 
 
 def test_the_file_of_weights_is_a_plain_model_that_computes_the_same(tmp_path):
-    model = lora_model(lora_matrices=[*ALL, "norms"])
+    model = lora_model(lora_matrices=[*ALL, "norms", "embeddings"])
     fill(model)
     save_weights(model, tmp_path / "model.weights.h5")
     plain = with_weights(build_model(TINY), tmp_path / "model.weights.h5")
@@ -287,7 +287,7 @@ def test_keys_that_need_a_rank_are_refused_without_one(key):
 
 def test_an_unknown_matrix_is_refused_with_those_that_there_are():
     with pytest.raises(
-        pydantic.ValidationError, match=re.escape("'query', 'key', 'value', 'output', 'ffn' or 'norms'")
+        pydantic.ValidationError, match=re.escape("'query', 'key', 'value', 'output', 'ffn', 'norms' or 'embeddings'")
     ):
         TrainingConfig(lora_matrices=["values"])
 

@@ -20,6 +20,7 @@ from train.config.run import load_config
 from train.config.training import TrainingConfig
 from train.loop.checkpoints import read_weights
 from train.record.start import assign_start, load_start_weights, shared_pieces
+from train.step.lora import adapt
 
 TABLES = {"source_embedding/matrix", "target_embedding/matrix", "logits/matrix", "logits/bias"}  # a row per piece
 train_command = functools.partial(invoke, train.__main__.app)
@@ -81,6 +82,21 @@ def test_with_a_new_tokenizer_known_pieces_keep_their_rows_and_new_ones_their_fi
             origin = expected[path][old.index(piece)] if piece in old else before[path][row]
             np.testing.assert_array_equal(found[path][row], origin)
     assert found.keys() >= TABLES
+
+
+def test_lora_learns_new_pieces_by_training_the_embeddings_alone(tmp_path):
+    start, run = random_run(tmp_path / "start"), RunFolder(tmp_path / "run")
+    train_tokenizer([*SENTENCES[3:], "a zebra xylophone"] * 5, tmp_path / "new.model", 300)
+    new = Tokenizer(tmp_path / "new.model")
+    transformer = Transformer(TransformerConfig.load(start / "model.json").replace(vocab_size=300))
+    lora = TrainingConfig(start_from=str(start), lora_rank=2)
+    with pytest.raises(ConfigError, match=r'lora_rank is 2, without "embeddings" .* but \d+ of the 300 pieces'):
+        load_start_weights(lora, run, transformer, new)
+    with_embeddings = lora.model_copy(update={"lora_matrices": ["query", "embeddings"]})
+    load_start_weights(with_embeddings, run, transformer, new)
+    adapt(transformer, with_embeddings)
+    trained = {weight.path for weight in transformer.trainable_weights if "lora" not in weight.path}
+    assert trained == {"embedding/matrix"}
 
 
 @pytest.mark.nightly

@@ -7,12 +7,12 @@ from keras_transformer.model_config import BaseModelConfig
 from .training import LoraName, TrainingConfig
 
 OF_PAPER: tuple[LoraName, ...] = ("query", "value")  # which the paper adapts in most experiments (section 5.1)
-NORMS = "norms"  # no matrices: these are trained as they are
+AS_THEY_ARE: tuple[LoraName, ...] = ("norms", "embeddings")  # which have no adapter: their weights are trained
 Shape = tuple[int, int]
 
 
 def lora_names(training: TrainingConfig) -> tuple[LoraName, ...]:
-    """What is trained: kinds of matrices by their adapters, and norms. Nothing if `lora_rank` is 0."""
+    """What is trained: kinds of matrices by their adapters, and those of AS_THEY_ARE. Nothing if `lora_rank` is 0."""
     return tuple(dict.fromkeys(training.lora_matrices or OF_PAPER)) if training.lora_rank else ()
 
 
@@ -34,7 +34,7 @@ def shapes_of(config: TransformerConfig) -> dict[str, list[Shape]]:
 def adapted_shapes(training: TrainingConfig, config: TransformerConfig) -> list[Shape]:
     """The shapes (inputs, outputs) of the matrices that get an adapter."""
     shapes = shapes_of(config)
-    return [shape for name in lora_names(training) if name != NORMS for shape in shapes[name]]
+    return [shape for name in lora_names(training) if name not in AS_THEY_ARE for shape in shapes[name]]
 
 
 def check_lora(training: TrainingConfig, config: BaseModelConfig) -> None:

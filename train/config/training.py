@@ -22,7 +22,7 @@ LORA = ("lora_alpha", "lora_matrices")  # keys without effect if `lora_rank` is 
 Option = bool | int | float | str | list[str]
 
 
-LoraName = Literal["query", "key", "value", "output", "ffn", "norms"]
+LoraName = Literal["query", "key", "value", "output", "ffn", "norms", "embeddings"]
 
 
 class RowLengths(NamedTuple):

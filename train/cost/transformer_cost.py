@@ -2,7 +2,7 @@
 
 from keras_transformer.config import GATED_ACTIVATIONS, TransformerConfig
 
-from ..config.lora import NORMS, adapted_shapes, lora_names
+from ..config.lora import adapted_shapes, lora_names
 from ..config.training import RowLengths, TrainingConfig
 
 
@@ -53,8 +53,6 @@ def parameter_count(config: TransformerConfig) -> int:
     decoder block two and three. In place of attention, a convolution has k d_model^2 + d_model weights, a GRU
     6 d_model^2 + 6 d_model, and an SSRU 2 d_model^2 + d_model.
     """
-    from keras_transformer.model import embedding_names  # here: estimates of time need no Keras
-
     d_model, heads = config.d_model, config.num_heads
     projected = heads * (2 * config.d_k + config.d_v)
     attention = d_model * (projected + heads * config.d_v)
@@ -68,11 +66,9 @@ def parameter_count(config: TransformerConfig) -> int:
     blocks = config.encoder_layers * (sublayer + feed_forward)
     past = 2 * d_model**2 + d_model if config.decoder_layer == "ssru" else attention
     blocks += config.decoder_layers * (past + attention + feed_forward)
-    tables = config.vocab_size * d_model * len({*embedding_names(config)})
-    tables += config.vocab_size if config.logits_bias else 0
-    tables += 2 * config.max_positions * d_model if config.positions == "learned" else 0
+    tables = 2 * config.max_positions * d_model if config.positions == "learned" else 0
     tables += 2 * config.relative_buckets * heads if config.positions == "relative" else 0
-    return blocks + tables + norm_count(config)
+    return blocks + tables + norm_count(config) + embedding_count(config)
 
 
 def norm_count(config: TransformerConfig) -> int:
@@ -84,14 +80,24 @@ def norm_count(config: TransformerConfig) -> int:
     return norms * normalization.NORM_KINDS[config.norm_kind].arrays * config.d_model
 
 
+def embedding_count(config: TransformerConfig) -> int:
+    """Number of weights that embed tokens and score them, the biases of logits included."""
+    from keras_transformer.model import embedding_names  # here: estimates of time need no Keras
+
+    bias = config.vocab_size if config.logits_bias else 0
+    return config.vocab_size * config.d_model * len({*embedding_names(config)}) + bias
+
+
 def lora_count(training: TrainingConfig, config: TransformerConfig) -> int:
     """Number of weights that training with LoRA adds: of the rank times what goes into and out of each matrix."""
     return sum(training.lora_rank * sum(shape) for shape in adapted_shapes(training, config))
 
 
 def lora_trained(training: TrainingConfig, config: TransformerConfig) -> int:
-    """Number of weights that training with LoRA trains: those of `lora_count`, and norms if they are named."""
-    return lora_count(training, config) + (norm_count(config) if NORMS in lora_names(training) else 0)
+    """Number of weights that training with LoRA trains: those of `lora_count`, and norms and embeddings if named."""
+    as_they_are = {"norms": norm_count, "embeddings": embedding_count}
+    named = [count for name, count in as_they_are.items() if name in lora_names(training)]
+    return lora_count(training, config) + sum(count(config) for count in named)
 
 
 def kept_per_row(config: TransformerConfig, lengths: RowLengths) -> int:

@@ -14,6 +14,7 @@ from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run
 
+from ..config.lora import lora_names
 from ..config.training import TrainingConfig
 from ..step.freezing import is_named
 
@@ -32,7 +33,8 @@ def load_start_weights(
     """
     if training.start_from and not folder.has_begun():
         still = {f"training.frozen names {name!r}": name for name in training.frozen or ()}
-        still |= {f"training.lora_rank is {training.lora_rank}": "*"} if training.lora_rank else {}
+        if training.lora_rank and "embeddings" not in lora_names(training):
+            still[f'training.lora_rank is {training.lora_rank}, without "embeddings" in training.lora_matrices'] = "*"
         assign_start(training.start_from, transformer, tokenizer, still)
 
 

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import keras
 
+from keras_transformer.layers import TokenEmbedding
 from keras_transformer.layers.attention import AttentionHeads
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.normalization import NORM_KINDS
 
-from ..config.lora import NORMS, lora_names
+from ..config.lora import lora_names
 from ..config.training import TrainingConfig
 
 OF_ATTENTION: dict[str, Callable[[AttentionHeads], keras.layers.Dense]] = {
@@ -38,8 +39,8 @@ def adapt(model: keras.Model, training: TrainingConfig) -> None:
         if not layer.lora_enabled:
             layer.enable_lora(training.lora_rank, training.lora_alpha)
         layer.lora_kernel_a.trainable = layer.lora_kernel_b.trainable = True
-    for norm in norms_of(model) if NORMS in names else ():
-        for weight in norm.weights:
+    for name, weights_of in AS_THEY_ARE.items():
+        for weight in weights_of(model) if name in names else ():
             weight.trainable = True
 
 
@@ -52,10 +53,24 @@ def matrices_of(model: keras.Model, names: Sequence[str]) -> Iterator[keras.laye
             yield from filter(None, (layer.inner, layer.linear, layer.outer))
 
 
-def norms_of(model: keras.Model) -> list[keras.layers.Layer]:
-    """The norms of a model, of every block and of its ends."""
+def of_norms(model: keras.Model) -> Iterator[keras.Variable]:
+    """The weights of the norms of a model, of every block and of its ends."""
     kinds = tuple(kind.layer for kind in NORM_KINDS.values())
-    return [layer for layer in model._flatten_layers() if isinstance(layer, kinds)]
+    for layer in model._flatten_layers():
+        if isinstance(layer, kinds):
+            yield from layer.weights
+
+
+def of_embeddings(model: keras.Model) -> Iterator[keras.Variable]:
+    """What embeds tokens and scores them: matrices, and the biases of logits that training changes."""
+    for layer in model._flatten_layers():
+        if isinstance(layer, TokenEmbedding):
+            yield layer.matrix
+            if layer.bias is not None and layer.starts_with == "bos":
+                yield layer.bias
+
+
+AS_THEY_ARE = {"norms": of_norms, "embeddings": of_embeddings}
 
 
 def has_adapters(model: keras.Model) -> bool:
