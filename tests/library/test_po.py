@@ -141,6 +141,15 @@ def test_a_translation_without_what_a_program_fills_in_is_left_out_and_named(
     )
 
 
+def test_a_form_that_cannot_be_made_anew_keeps_the_translation_that_it_had():
+    """Of the form with a number the translation lacks it, as a model's may: the old one is not lost."""
+    entry = (
+        '#, c-format\nmsgid "a dog"\nmsgid_plural "%d dogs"\nmsgstr[0] "ein Hund"\nmsgstr[1] ""\n"%d \\"Hunde\\"\\n"\n'
+    )
+    output = of_entry(entry, {"a dog": "der Hund", "%d dogs": "Hunde"}.get, everything=True)
+    assert output == entry.replace("#, ", "#, fuzzy, ").replace("ein", "der").replace('""\n"%d', '"%d')
+
+
 @pytest.mark.parametrize(
     ("text", "marker", "plain", "translation", "expected"),
     [

@@ -245,22 +245,25 @@ def text_of_form(texts: Sequence[str], numbers: set[int], count: int) -> str:
 def fields_of(entry: Entry, plurals: Plurals, marker: str | None, width: int, where: str) -> Iterator[Part]:
     """Yield the parts of an entry whose translations are new.
 
-    A translation that lacks what a program fills in is left out and logged; without it, an entry of one form stays as
-    it is.
+    A translation that lacks what a program fills in is left out and logged: an entry of one form stays as it is then,
+    and a form of several keeps the translation that it had.
     """
     ending = "\r\n" if entry.lines[-1].endswith("\r\n") else "\n"
     syntax = syntax_of(entry.flags)
 
-    def written(head: str, keyword: str, empty: str, translation: str) -> str:
-        return head + folded(keyword, translation, width, ending) if translation or not empty else empty
+    def written(head: str, keyword: str, before: str, translation: str) -> str:
+        return head + folded(keyword, translation or before, width, ending)
 
     if len(entry.texts) == 1:
-        to_write = functools.partial(written, entry.head, "msgstr", "".join(entry.lines))
-        yield field_of(entry.texts[0], marker, syntax, where, to_write)
+        whole = "".join(entry.lines)
+        yield field_of(
+            *(entry.texts[0], marker, syntax, where),
+            lambda translation: written(entry.head, "msgstr", "", translation) if translation else whole,
+        )
         return
     for form, numbers in enumerate(plurals):
-        text = text_of_form(entry.texts, numbers, len(plurals))
-        to_write = functools.partial(written, "" if form else entry.head, f"msgstr[{form}]", "")
+        text, before = text_of_form(entry.texts, numbers, len(plurals)), entry.strings[form : form + 1]
+        to_write = functools.partial(written, "" if form else entry.head, f"msgstr[{form}]", "".join(before))
         yield field_of(text, marker, syntax, where, to_write)
 
 
