@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from keras_transformer.commands.options import in_place_of
+from keras_transformer.commands.options import option_of, takes
 
 from .ctranslate2.format import CTranslate2
 from .huggingface.format import HuggingFace
@@ -48,25 +48,15 @@ class FormatArguments(NamedTuple):
 
 def takes_format(command: Callable) -> Callable:
     """Give a command `--format` and the options of all formats in place of its parameter `format`: FormatArguments."""
-    keyword, options = inspect.Parameter.KEYWORD_ONLY, options_of(*FORMATS.values())
     kind: Any = Annotated[Literal[tuple(FORMATS)], typer.Option(help="What to write.")]
-    choice = inspect.Parameter("format", keyword, default="saved_model", annotation=kind)
-
-    def call(format: str, **arguments: Any) -> Any:
-        values = {name: arguments.pop(name) for name in options}
-        return command(**arguments, format=FormatArguments(format, values))
-
-    return in_place_of("format", [choice, *options.values()], command, call)
+    options = [option_of("format", kind, "saved_model"), *options_of(*FORMATS.values()).values()]
+    return takes("format", options, lambda format, **values: FormatArguments(format, values))(command)
 
 
 def options_of(*formats: type[Format]) -> dict[str, inspect.Parameter]:
     """Return the options of formats as parameters of a command, by field; what several have is one option."""
     fields = [field for format in formats for field in dataclasses.fields(format)]
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    return {
-        field.name: inspect.Parameter(field.name, keyword, default=field.default, annotation=field.type)
-        for field in fields
-    }
+    return {field.name: option_of(field.name, field.type, field.default) for field in fields}
 
 
 def flag_of(parameter: inspect.Parameter) -> str:

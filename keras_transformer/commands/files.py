@@ -1,7 +1,6 @@
 """Options of commands that translate texts and files, and how these are read, translated and written."""
 
 import contextlib
-import inspect
 import logging
 import os
 import pathlib
@@ -20,7 +19,7 @@ from keras_transformer.commands.console import (
     standard_input,
     standard_output,
 )
-from keras_transformer.commands.options import in_place_of
+from keras_transformer.commands.options import option_of, takes
 from keras_transformer.commands.output_files import check_plain_text
 from keras_transformer.commands.resumed_output import ResumedOutput, StandardOutput
 from keras_transformer.ground.durations import duration
@@ -153,28 +152,18 @@ OutputFile = Annotated[
 
 def takes_file_options(command: Callable) -> Callable:
     """Give a command the options of files in place of its parameter `files`: FileArguments."""
-    keyword, default = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
-    options = {
-        "paragraphs": (Paragraphs, False),
-        "format": (Format, None),
-        "fields": (Fields, default),
-        "language": (Language, ""),
-        "input": (InputFile, None),
-        "output": (OutputFile, None),
-        "states": (States, default),
-        "everything": (Everything, False),
-        "output_language": (TargetLanguage, ""),
-    }
-    parameters = [
-        inspect.Parameter(name, keyword, default=value, annotation=kind) for name, (kind, value) in options.items()
+    options = [
+        option_of("paragraphs", Paragraphs, False),
+        option_of("format", Format, None),
+        option_of("fields", Fields),
+        option_of("language", Language, ""),
+        option_of("input", InputFile, None),
+        option_of("output", OutputFile, None),
+        option_of("states", States),
+        option_of("everything", Everything, False),
+        option_of("output_language", TargetLanguage, ""),
     ]
-
-    def call(**arguments: Any) -> Any:
-        with exit_codes():
-            files = file_arguments(**{name: arguments.pop(name) for name in options})
-        return command(**arguments, files=files)
-
-    return in_place_of("files", parameters, command, call)
+    return takes("files", options, exit_codes()(file_arguments))(command)
 
 
 def file_arguments(

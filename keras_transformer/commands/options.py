@@ -31,28 +31,47 @@ class SearchArguments(NamedTuple):
         return {**self.values, **run_defaults, **{name: self.values[name] for name in self.typed}}
 
 
+def takes(name: str, options: Iterable[inspect.Parameter], value_of: Callable) -> Callable[[Callable], Callable]:
+    """Return a decorator: it gives a command these options in place of its parameter `name`, `value_of(**options)`."""
+    options = list(options)
+
+    def decorate(command: Callable) -> Callable:
+        def call(**arguments: Any) -> Any:
+            value = value_of(**{option.name: arguments.pop(option.name) for option in options})
+            return command(**arguments, **{name: value})
+
+        signature = []
+        for parameter in inspect.signature(command).parameters.values():
+            is_own = parameter.name != name
+            signature += [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)] if is_own else options
+        functools.update_wrapper(call, command)
+        call.__dict__["__signature__"] = inspect.Signature(signature)
+        call.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
+        return call
+
+    return decorate
+
+
+def option_of(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    """Return an option, or an argument, as `takes` wants it; without a default it is needed, or `kind` has one."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
 def takes_search_options(*names: str, **defaults: Any) -> Callable[[Callable], Callable]:
     """Give a command these options of a search, or all of them, in place of its parameter `search`: SearchArguments.
 
     Each has the type, help and default of its row in search/options.py, or the default in `defaults`.
     """
-    options = [OPTIONS[name] for name in names or OPTIONS]
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = [inspect.Parameter("context", keyword, annotation=typer.Context)]
-    for option in options:
-        default, kind = defaults.get(option.name, option.default), type_of(option)
-        parameters.append(inspect.Parameter(option.name, keyword, default=default, annotation=kind))
+    options = [option_of("context", typer.Context)]
+    for option in (OPTIONS[name] for name in names or OPTIONS):
+        options.append(option_of(option.name, type_of(option), defaults.get(option.name, option.default)))
 
-    def decorate(command: Callable) -> Callable:
-        def call(context: typer.Context, **arguments: Any) -> Any:
-            values = {option.name: arguments.pop(option.name) for option in options}
-            sources = {name: context.get_parameter_source(name) for name in values}
-            typed = frozenset(name for name, source in sources.items() if source and source.name != "DEFAULT")
-            return command(**arguments, search=SearchArguments(values, typed))
+    def arguments_of(context: typer.Context, **values: Any) -> SearchArguments:
+        sources = {name: context.get_parameter_source(name) for name in values}
+        typed = frozenset(name for name, source in sources.items() if source and source.name != "DEFAULT")
+        return SearchArguments(values, typed)
 
-        return in_place_of("search", parameters, command, call)
-
-    return decorate
+    return takes("search", options, arguments_of)
 
 
 def takes_served_options(*names: str, without: Iterable[str] = ()) -> Callable[[Callable], Callable]:
@@ -60,33 +79,17 @@ def takes_served_options(*names: str, without: Iterable[str] = ()) -> Callable[[
 
     `search` gets those that stand on the command line, by name; the others are what the export was made with.
     """
-    served = [option for option in OPTIONS.values() if not option.not_served and option.name not in without]
-    options = [option for option in served if not names or option.name in names]
-    keyword, parameters = inspect.Parameter.KEYWORD_ONLY, []
-    for option in options:
-        kind, info = get_args(type_of(option))
-        kind = Annotated[kind | None, typer.Option(help=info.help, show_default="as exported")]
-        parameters.append(inspect.Parameter(option.name, keyword, default=None, annotation=kind))
+    options = []
+    for option in OPTIONS.values():
+        if not option.not_served and option.name not in without and (not names or option.name in names):
+            kind, info = get_args(type_of(option))
+            kind = Annotated[kind | None, typer.Option(help=info.help, show_default="as exported")]
+            options.append(option_of(option.name, kind, None))
 
-    def decorate(command: Callable) -> Callable:
-        def call(**arguments: Any) -> Any:
-            values = {option.name: arguments.pop(option.name) for option in options}
-            return command(**arguments, search={name: value for name, value in values.items() if value is not None})
+    def typed(**values: Any) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if value is not None}
 
-        return in_place_of("search", parameters, command, call)
-
-    return decorate
-
-
-def in_place_of(name: str, parameters: Iterable[inspect.Parameter], command: Callable, call: Callable) -> Callable:
-    """Return `call` as Typer shall see it: as `command`, with these parameters in place of the one of that name."""
-    keyword, signature = inspect.Parameter.KEYWORD_ONLY, []
-    for parameter in inspect.signature(command).parameters.values():
-        signature += parameters if parameter.name == name else [parameter.replace(kind=keyword)]
-    functools.update_wrapper(call, command)
-    call.__dict__["__signature__"] = inspect.Signature(signature)
-    call.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
-    return call
+    return takes("search", options, typed)
 
 
 def type_of(option: Option) -> Any:
@@ -287,23 +290,13 @@ TEXT_OPTIONS = {  # by field of TextArguments
 
 def takes_text_options(*without: str) -> Callable[[Callable], Callable]:
     """Give a command the options of the text in place of its parameter `text`: TextArguments."""
-    names = [name for name in TEXT_OPTIONS if name not in without]
-    keyword, nothing = inspect.Parameter.KEYWORD_ONLY, TextArguments._field_defaults
-    parameters = [
-        inspect.Parameter(
-            name, keyword, default=nothing.get(name, inspect.Parameter.empty), annotation=TEXT_OPTIONS[name]
-        )
-        for name in names
+    defaults = TextArguments._field_defaults
+    options = [
+        option_of(name, kind, defaults.get(name, inspect.Parameter.empty))
+        for name, kind in TEXT_OPTIONS.items()
+        if name not in without
     ]
-
-    def decorate(command: Callable) -> Callable:
-        def call(**arguments: Any) -> Any:
-            text = TextArguments(**{name: arguments.pop(name) for name in names})
-            return command(**arguments, text=text)
-
-        return in_place_of("text", parameters, command, call)
-
-    return decorate
+    return takes("text", options, TextArguments)
 
 
 MaxSourceTokens = Annotated[
