@@ -11,7 +11,7 @@ import contextlib
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.pieces.translation import Translation
@@ -21,7 +21,9 @@ from keras_transformer.text.road import Ask, Candidates, Engine
 
 ORDER, BETA = 6, 2.0  # of chrF: characters of the longest n-gram, and how much more recall counts
 MOST_SAMPLES = 1024
+USUAL_TEMPERATURE = 0.7
 DRAWS = {"temperature", "beam_size", "n_best", "length_penalty", "seed"}  # options of a search that draws
+AMONG = "top_k", "top_p"  # options that leave tokens out, after which log P does not tell how often a text is drawn
 
 NGrams = Sequence[Mapping[str, float]]  # for each n, how often each n-gram occurs
 
@@ -41,15 +43,20 @@ class MinimumBayesRisk(Engine):
         samples: translations that are drawn for each line, 1 to 1024. An export draws as many at once as its beam is
             wide.
         temperature: of what is drawn; the expectation is over P^(1 / temperature). How often a text was drawn is told
-            by its probability, and so too low for a temperature below 1.
-        seed: the same one draws the same.
+            by its probability, and so too low for a temperature below 1. None: that of the engine, which then searches
+            without one, or 0.7 if it has none.
+        seed: the same one draws the same. None: that of the engine.
 
-    Raises ConfigError for a number beyond its limits, and for an engine that does not draw.
+    Raises ConfigError for a number beyond its limits, for an engine that does not draw, and for one that draws among
+    some tokens alone (`top_k`, `top_p`).
     """
 
-    def __init__(self, engine: Engine, samples: int = 32, temperature: float = 0.7, seed: int = 0):
+    def __init__(self, engine: Engine, samples: int = 32, temperature: float | None = None, seed: int | None = None):
         if type(samples) is not int or not 1 <= samples <= MOST_SAMPLES:
             raise ConfigError(f"samples is {samples!r:.60}; it must be a whole number from 1 to {MOST_SAMPLES}.")
+        self._made_with = (samples, temperature, seed)
+        if temperature is None:
+            temperature = engine.own_option("temperature") or USUAL_TEMPERATURE
         if checked(OPTIONS["temperature"], temperature) == 0:
             raise ConfigError("temperature is 0, with which nothing is drawn; it must be above 0.")
         if not DRAWS <= engine.searches:
@@ -57,16 +64,26 @@ class MinimumBayesRisk(Engine):
                 f"{engine.name} does not draw translations, among which minimum Bayes risk decides: take a run, or a "
                 "SavedModel of one."
             )
+        for name in AMONG:
+            if (value := engine.own_option(name)) not in (None, OPTIONS[name].default):
+                raise ConfigError(f"{name} is {value}; minimum Bayes risk draws among all tokens: leave it out.")
         self.engine, self.name = engine, engine.name
         self.abilities, self.placeholders, self.aligns = engine.abilities, engine.placeholders, engine.aligns
         self.languages, self.options = engine.languages, engine.options
         beam_size, self.shown = engine.own_option("beam_size") or engine.beam_size, engine.own_option("n_best") or 1
-        self.beam = engine.with_options({"n_best": beam_size}) if beam_size > self.shown else engine
+        changed = {"n_best": beam_size} if beam_size > self.shown else {}
+        changed |= {"temperature": 0.0} if engine.own_option("temperature") else {}
+        self.beam = engine.with_options(changed) if changed else engine
         # an export searches with beams as wide as its own
         width = samples if isinstance(engine.options, SearchOptions) else min(samples, beam_size)
         draws = {"temperature": temperature, "beam_size": width, "n_best": width, "length_penalty": 0.0}
+        draws |= {"coverage_penalty": 0.0} if "coverage_penalty" in engine.searches else {}  # a score is then log P
+        first = engine.own_option("seed") or 0 if seed is None else seed
         rounds = range(math.ceil(samples / width))
-        self.samplers = [(width, engine.with_options({**draws, "seed": seed + number})) for number in rounds]
+        self.samplers = [(width, engine.with_options({**draws, "seed": first + number})) for number in rounds]
+
+    def with_options(self, options: Mapping[str, Any]) -> Self:
+        return type(self)(self.engine.with_options(options), *self._made_with)
 
     @property
     def beam_size(self) -> int:  # type: ignore[override]

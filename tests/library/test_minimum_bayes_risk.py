@@ -1,8 +1,10 @@
 """Minimum Bayes risk: expected chrF, beside sacreBLEU and exhaustive sums; and the decision on a real search."""
 
+import dataclasses
 import itertools
 import logging
 import math
+import random
 import time
 
 import pytest
@@ -11,7 +13,7 @@ import sacrebleu
 from keras_transformer.commands.translate import app
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.pieces.translation import Translation
-from keras_transformer.search.options import SearchOptions
+from keras_transformer.search.options import OPTIONS, SearchOptions
 from keras_transformer.text.road import Candidates
 from keras_transformer.translation.exported import ExportedTranslator
 from keras_transformer.translation.minimum_bayes_risk import (
@@ -101,6 +103,55 @@ def test_it_decides_on_what_the_engine_finds_and_draws(translator):
         expected = decided(Candidates(beam), [(5, draws)], shown=2).translations
         assert [(each.text, each.score) for each in chosen] == [(each.text, each.score) for each in expected]
         assert 1 <= len(chosen) <= 2 and chosen[0].text in {each.text for each in [*beam, *draws]}
+
+
+class Drawer(Writer):
+    """It finds as many words as it has hypotheses, and draws them by seed and temperature, without a model."""
+
+    name, abilities = "This drawer", frozenset(OPTIONS)
+
+    def __init__(self, **options):
+        super().__init__(str, options=SearchOptions(**{"n_best": 2, **options}))
+
+    def with_options(self, options):
+        return Drawer(**dataclasses.asdict(self.options) | options)
+
+    def search(self, lines, asks, first_line):
+        how, numbers = self.options, random.Random(f"{self.options.seed} {self.options.temperature}")
+        words = [f"{'abcdefg'[number]}{number}{'cab'[number % 3]}" for number in range(7)]
+        drawn = numbers.sample(words, how.n_best) if how.temperature else words[-how.n_best :]
+        found = [Translation(text, -0.3 * number - 5 * how.coverage_penalty) for number, text in enumerate(drawn)]
+        return [Candidates(found) for _ in lines]
+
+
+def decisions(engine):
+    return [(each.text, each.score) for each in engine.translate_n_best(["one two"])[0]]
+
+
+def test_an_engine_that_draws_tells_with_what_and_searches_without():
+    """So `--mbr 5 --temperature 1.5 --seed 3` draws by both."""
+    drawing, expected = Drawer(temperature=1.5, seed=3), decisions(MinimumBayesRisk(Drawer(), 5, 1.5, 3))
+    assert decisions(MinimumBayesRisk(drawing, 5)) == expected != decisions(MinimumBayesRisk(Drawer(), 5))
+    assert decisions(MinimumBayesRisk(drawing, 5, 0.7, 0)) == decisions(MinimumBayesRisk(Drawer(), 5))
+
+
+@pytest.mark.parametrize("name, value", [("top_k", 2), ("top_p", 0.5)])
+def test_draws_among_some_tokens_alone_are_refused(name, value):
+    with pytest.raises(ConfigError, match=f"{name} is {value}; minimum Bayes risk draws among all tokens: leave it"):
+        MinimumBayesRisk(Drawer(temperature=1.5, **{name: value}), 5)
+
+
+@pytest.mark.parametrize("options", [{"n_best": 3}, {"beam_size": 6}, {"temperature": 1.5, "seed": 4}])
+def test_other_options_are_those_of_its_engine(options):
+    """They reach it through `with_options`, which a pipeline calls."""
+    engine = MinimumBayesRisk(Drawer(), 5)
+    assert decisions(engine.with_options(options)) == decisions(MinimumBayesRisk(Drawer(**options), 5))
+    assert engine.with_options(options).own_option(next(iter(options))) == next(iter(options.values()))
+
+
+def test_how_often_a_text_was_drawn_is_told_without_a_coverage_penalty():
+    """It is in the scores of a search, which are then no log-probabilities."""
+    assert decisions(MinimumBayesRisk(Drawer(coverage_penalty=1.0), 6)) == decisions(MinimumBayesRisk(Drawer(), 6))
 
 
 def test_a_line_is_decided_the_same_alone_and_among_others(translator):
