@@ -297,3 +297,27 @@ def test_a_file_of_one_paragraph_is_read_in_parts():
     lines = itertools.repeat(b"a line\n")
     parts = FORMATS["text"](lines, "file", [])
     assert len(next(parts).passage.text) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("android", '<resources><string name="a">{}</string></resources>'),
+        ("strings", '"a" = "{}";'),
+        ("properties", "a={}\n"),
+        ("ts", "<TS><context><message><source>{}</source><translation/></message></context></TS>"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("message", "has_words"),
+    [
+        ("{n, plural, =1 {# dog} other {# dogs}}", True),
+        ("{a, select, x {{n, plural, one {a dog} other {#}}} other {}}", True),
+        ("{a, select, one {1} other {2}}", False),
+        ("{n, plural, one {{name}} other {#}}", False),
+        ("{name}", False),
+    ],
+)
+def test_a_text_that_is_an_icu_message_is_translated_if_a_branch_has_words(name, file, message, has_words):
+    """Its selectors are no words, and its branches are no placeholders."""
+    assert texts_of(name, file.replace("{}", message)) == ([message] if has_words else [])

@@ -10,6 +10,7 @@ from keras_transformer.ground.errors import InputError
 from keras_transformer.text.formats.filled_in import has_filled_in
 from keras_transformer.text.formats.key_marks import marked, place_of_mark
 from keras_transformer.text.formats.parts import Field, Notation, located, report
+from keras_transformer.text.messages import is_sentence, pieces_of
 from keras_transformer.text.passages import Passage, Token
 from keras_transformer.text.spans import PATTERNS, TAGS
 from keras_transformer.text.syntaxes import PLACEHOLDER
@@ -51,8 +52,10 @@ class Entries:
 
 
 def why_left(text: str) -> str:
-    """Return why a text without its markup is not translated; "" if it is."""
-    if not any(map(str.isalpha, PLACEHOLDER.sub("", text))):
+    """Return why a text without its markup is not translated; "" if it is. Of an ICU message, the branches count."""
+    pieces = pieces_of(text)
+    shown = text if pieces is None else " ".join(filter(is_sentence, pieces))
+    if not any(map(str.isalpha, PLACEHOLDER.sub("", shown))):
         return WORDLESS
     return NAMES if NAME.fullmatch(text.strip()) else ""
 
