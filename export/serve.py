@@ -14,7 +14,7 @@ import os
 import pathlib
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -22,18 +22,18 @@ from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.runs.versions import find_version
 
-from .server.options import ServerOptions
+from .server.options import ServerOptions, takes_server_options
 from .versions import ExportError
 
 if TYPE_CHECKING:  # it takes a second to import
     from .server.process import Address
 
-DEFAULTS = ServerOptions()
 log = logging.getLogger("export")
 app = command_app()
 
 
 @app.command(no_args_is_help=True)
+@takes_server_options
 def serve(
     folder: Annotated[
         pathlib.Path | None,
@@ -43,51 +43,8 @@ def serve(
         pathlib.Path | None,
         typer.Option(metavar="FILE", help="In place of FOLDER: TensorFlow Serving's file of models and versions."),
     ] = None,
-    port: Annotated[int, typer.Option(help="Port of the REST API; 0 is any free port.")] = DEFAULTS.port,
-    grpc_port: Annotated[int, typer.Option(help="Port of the gRPC API; 0 is any free port.")] = DEFAULTS.grpc_port,
-    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 is all networks.")] = DEFAULTS.host,
-    workers: Annotated[int, typer.Option(help="Batches computed at once, one thread each.")] = DEFAULTS.workers,
-    batch_rows: Annotated[int, typer.Option(help="Lines computed together, at most.")] = DEFAULTS.batch_rows,
-    request_rows: Annotated[int, typer.Option(help="Lines per request, at most.")] = DEFAULTS.request_rows,
-    queue_rows: Annotated[
-        int, typer.Option(help="While so many lines wait, the answer is 503 or RESOURCE_EXHAUSTED.")
-    ] = DEFAULTS.queue_rows,
-    body_bytes: Annotated[int, typer.Option(help="Bytes per request, at most.")] = DEFAULTS.body_bytes,
-    deadline: Annotated[float, typer.Option(help="Seconds until an answer, at most.")] = DEFAULTS.deadline,
-    drain_seconds: Annotated[
-        float, typer.Option(help="Seconds after SIGTERM in which requests in flight are answered.")
-    ] = DEFAULTS.drain_seconds,
-    poll_seconds: Annotated[float, typer.Option(help="Seconds between looks for a version.")] = DEFAULTS.poll_seconds,
-    models_poll_seconds: Annotated[
-        float, typer.Option(help="Seconds between looks whether --models has changed.")
-    ] = DEFAULTS.models_poll_seconds,
-    log_requests: Annotated[
-        pathlib.Path | None, typer.Option(metavar="FILE", help="Append a line of JSON per request, without its text.")
-    ] = None,
-    log_text: Annotated[bool, typer.Option("--log-text", help="With the text, to --log-requests.")] = False,
-    tls_certificate: Annotated[
-        pathlib.Path | None, typer.Option(metavar="FILE", help="Certificate in PEM: HTTPS, and gRPC over TLS.")
-    ] = None,
-    tls_key: Annotated[pathlib.Path | None, typer.Option(metavar="FILE", help="Its key in PEM.")] = None,
-    tls_client_ca: Annotated[
-        pathlib.Path | None, typer.Option(metavar="FILE", help="Clients need a certificate of this authority.")
-    ] = None,
-    api_key_file: Annotated[
-        pathlib.Path | None, typer.Option(metavar="FILE", help="Clients need one of these keys, one per line.")
-    ] = None,
-    metrics_without_key: Annotated[
-        bool, typer.Option("--metrics-without-key", help="Prometheus needs no key.")
-    ] = False,
-    allow_origin: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ORIGIN", help="Pages of this site, or an extension, may ask: https://example.org."),
-    ] = None,
-    unix_socket: Annotated[
-        pathlib.Path | None, typer.Option(metavar="PATH", help="Answer HTTP at this Unix socket too.")
-    ] = None,
-    grpc_unix_socket: Annotated[
-        pathlib.Path | None, typer.Option(metavar="PATH", help="Answer gRPC at this Unix socket too.")
-    ] = None,
+    *,
+    values: dict[str, Any],
 ):
     """Serve exports over HTTP and gRPC, with a page to try them.
 
@@ -96,30 +53,7 @@ def serve(
     computed together. docs/serving.md and docs/operating.md explain every option.
     """
     with exit_codes():
-        options = ServerOptions(
-            host=host,
-            port=port,
-            grpc_port=grpc_port,
-            workers=workers,
-            batch_rows=batch_rows,
-            request_rows=request_rows,
-            queue_rows=queue_rows,
-            body_bytes=body_bytes,
-            deadline=deadline,
-            drain_seconds=drain_seconds,
-            poll_seconds=poll_seconds,
-            models_poll_seconds=models_poll_seconds,
-            log_requests=log_requests,
-            log_text=log_text,
-            tls_certificate=tls_certificate,
-            tls_key=tls_key,
-            tls_client_ca=tls_client_ca,
-            api_key_file=api_key_file,
-            metrics_without_key=metrics_without_key,
-            allow_origins=tuple(allow_origin or ()),
-            unix_socket=unix_socket,
-            grpc_unix_socket=grpc_unix_socket,
-        )
+        options = ServerOptions(**values)
         path = folder or models
         if path is None or (folder and models):
             raise ExportError("Name either the FOLDER of an export, or a file of models with --models.")
@@ -143,7 +77,9 @@ def serve(
         on_start = functools.partial(announce, names=served.names, needs_key=needs_key)
         is_answered = run_until_signal(served, options, on_start)
     if not is_answered:
-        typer.echo(f"Error: Some requests were not answered within --drain-seconds {drain_seconds:g}.", err=True)
+        typer.echo(
+            f"Error: Some requests were not answered within --drain-seconds {options.drain_seconds:g}.", err=True
+        )
     end_at_once(0 if is_answered else 1)
 
 

@@ -5,7 +5,12 @@ import math
 import pathlib
 import re
 import urllib.parse
+from collections.abc import Callable
+from typing import Annotated, get_origin
 
+import typer
+
+from keras_transformer.commands.options import option_of, takes
 from keras_transformer.ground.machine import processor_cores
 
 from ..versions import ExportError
@@ -27,55 +32,74 @@ def in_url(host: str) -> str:
 class ServerOptions:
     """What a local server accepts, and how long it works on it. All limits are maxima.
 
-    host, port, grpc_port: where it listens; port 0 is any free port.
-    workers: batches computed at the same time, each in one thread.
-    batch_rows: rows (lines of text) computed together. A request with more rows is computed in parts.
-    request_rows: rows of one request.
-    queue_rows: while so many rows wait for a worker, a request is refused at once.
-    body_bytes: bytes of a request. All requests and answers in flight have at most BODIES_IN_FLIGHT times as many, and
-        an answer BODIES_PER_ANSWER times as many.
-    deadline: seconds from the arrival of a request to its answer.
+    What has a help is an option of `keras-transformer serve`, and the help says what it is. Besides:
+
+    batch_rows: rows are lines of text. A request with more rows is computed in parts.
+    body_bytes: all requests and answers in flight have at most BODIES_IN_FLIGHT times as many, and an answer
+        BODIES_PER_ANSWER times as many.
     header_seconds: seconds that a client may take to send the headers of an HTTP request, to send the rest of a refused
         body, and to read something of its answer; in gRPC, to answer a ping, which comes as often.
     idle_seconds: seconds that an HTTP connection stays open between two requests. Proxies keep theirs for 60.
     connections: HTTP connections at the same time, of which an idle one makes room for a new one; as many of gRPC, and
         as many calls. Fewer if there are not enough file descriptors.
-    drain_seconds: seconds after SIGTERM in which requests in flight are answered.
-    poll_seconds: seconds between two searches of the folder for a new version, and of the files of TLS and keys.
-    models_poll_seconds: seconds between two looks at the file of models.
-    log_requests: the file that gets a line of JSON for each request, or none. log_text: with its text.
+    poll_seconds: between two looks at the files of TLS and keys, too.
     tls_certificate, tls_key, tls_client_ca: files of `tls.Certificate`; without a certificate the ports have no TLS.
     api_key_file: the file of `api_keys.ApiKeys`; without it nobody needs a key.
-    metrics_without_key: whether Prometheus needs none.
-    allow_origins: pages of which sites, or which extensions of browsers, may ask, such as https://example.org.
-    unix_socket, grpc_unix_socket: paths of Unix sockets at which REST and gRPC answer too, without TLS.
+    unix_socket, grpc_unix_socket: without TLS.
     """
 
-    host: str = "127.0.0.1"
-    port: int = 8501
-    grpc_port: int = 8500
-    workers: int = dataclasses.field(default_factory=processor_cores)
-    batch_rows: int = 32
-    request_rows: int = 1024
-    queue_rows: int = 1024
-    body_bytes: int = 4 << 20
-    deadline: float = 60.0
+    port: Annotated[int, typer.Option(help="Port of the REST API; 0 is any free port.")] = 8501
+    grpc_port: Annotated[int, typer.Option(help="Port of the gRPC API; 0 is any free port.")] = 8500
+    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 is all networks.")] = "127.0.0.1"
+    workers: Annotated[int, typer.Option(help="Batches computed at once, one thread each.")] = dataclasses.field(
+        default_factory=processor_cores
+    )
+    batch_rows: Annotated[int, typer.Option(help="Lines computed together, at most.")] = 32
+    request_rows: Annotated[int, typer.Option(help="Lines per request, at most.")] = 1024
+    queue_rows: Annotated[
+        int, typer.Option(help="While so many lines wait, the answer is 503 or RESOURCE_EXHAUSTED.")
+    ] = 1024
+    body_bytes: Annotated[int, typer.Option(help="Bytes per request, at most.")] = 4 << 20
+    deadline: Annotated[float, typer.Option(help="Seconds until an answer, at most.")] = 60.0
     header_seconds: float = 10.0
     idle_seconds: float = 75.0
     connections: int = 1000
-    drain_seconds: float = 30.0
-    poll_seconds: float = 1.0
-    models_poll_seconds: float = 10.0
-    log_requests: pathlib.Path | None = None
-    log_text: bool = False
-    tls_certificate: pathlib.Path | None = None
-    tls_key: pathlib.Path | None = None
-    tls_client_ca: pathlib.Path | None = None
-    api_key_file: pathlib.Path | None = None
-    metrics_without_key: bool = False
-    allow_origins: tuple[str, ...] = ()
-    unix_socket: pathlib.Path | None = None
-    grpc_unix_socket: pathlib.Path | None = None
+    drain_seconds: Annotated[
+        float, typer.Option(help="Seconds after SIGTERM in which requests in flight are answered.")
+    ] = 30.0
+    poll_seconds: Annotated[float, typer.Option(help="Seconds between looks for a version.")] = 1.0
+    models_poll_seconds: Annotated[float, typer.Option(help="Seconds between looks whether --models has changed.")] = (
+        10.0
+    )
+    log_requests: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="Append a line of JSON per request, without its text.")
+    ] = None
+    log_text: Annotated[bool, typer.Option("--log-text", help="With the text, to --log-requests.")] = False
+    tls_certificate: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="Certificate in PEM: HTTPS, and gRPC over TLS.")
+    ] = None
+    tls_key: Annotated[pathlib.Path | None, typer.Option(metavar="FILE", help="Its key in PEM.")] = None
+    tls_client_ca: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="Clients need a certificate of this authority.")
+    ] = None
+    api_key_file: Annotated[
+        pathlib.Path | None, typer.Option(metavar="FILE", help="Clients need one of these keys, one per line.")
+    ] = None
+    metrics_without_key: Annotated[bool, typer.Option("--metrics-without-key", help="Prometheus needs no key.")] = False
+    allow_origins: Annotated[
+        list[str],
+        typer.Option(
+            "--allow-origin",
+            metavar="ORIGIN",
+            help="Pages of this site, or an extension, may ask: https://example.org.",
+        ),
+    ] = dataclasses.field(default_factory=list)
+    unix_socket: Annotated[
+        pathlib.Path | None, typer.Option(metavar="PATH", help="Answer HTTP at this Unix socket too.")
+    ] = None
+    grpc_unix_socket: Annotated[
+        pathlib.Path | None, typer.Option(metavar="PATH", help="Answer gRPC at this Unix socket too.")
+    ] = None
 
     @property
     def bytes_in_flight(self) -> int:
@@ -117,6 +141,17 @@ class ServerOptions:
                     "letters, without a path, and with a port only if it is not the usual one, or an extension's "
                     "chrome-extension://ID."
                 )
+
+
+def takes_server_options(command: Callable) -> Callable:
+    """Give a command the options of a server in place of its parameter `values`: by name, unchecked."""
+    defaults = ServerOptions()
+    options = [
+        option_of(field.name, field.type, getattr(defaults, field.name))
+        for field in dataclasses.fields(ServerOptions)
+        if get_origin(field.type) is Annotated
+    ]
+    return takes("values", options, dict)(command)
 
 
 def is_origin(text: str) -> bool:

@@ -1,9 +1,9 @@
 """Each limit of a server has a range, whose ends are taken and beyond which it is refused by name."""
 
 import asyncio
-import dataclasses
 import math
 import re
+import typing
 
 import pytest
 
@@ -17,7 +17,7 @@ from keras_transformer.ground.machine import processor_cores
 from tests.support.places import ROOT
 
 PORTS = ["port", "grpc_port"]
-FIELDS = {field.name: field.type for field in dataclasses.fields(ServerOptions)}
+FIELDS = typing.get_type_hints(ServerOptions)
 COUNTS = [name for name, kind in FIELDS.items() if kind is int and name not in PORTS]
 SECONDS = [name for name, kind in FIELDS.items() if kind is float]
 ENDS = {"workers": 1024, "body_bytes": 1 << 30, "connections": 1 << 20}
