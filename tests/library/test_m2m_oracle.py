@@ -4,13 +4,9 @@ import functools
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-import keras_transformer as kt
 from keras_transformer.ground.tokens import EOS, PAD, UNK
 from keras_transformer.models.imported.folder import import_folder
-from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
-from keras_transformer.translation.translator import Translator
 from tests.support.imported import Both, hard_lines
 from tests.support.m2m import (
     FAIRSEQ,
@@ -79,44 +75,27 @@ def test_logits_are_those_of_hugging_face(both, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_lines_are_divided_as_by_the_real_tokenizer_in_python_and_in_the_graph(both, kind):
-    model = both(kind)
-    source, target = PAIRS.get(kind, OF_NLLB)[0]
-    theirs, ours, texts = model.tokenizer(source, target), model.imported.tokenizer, hard_lines(*FAIRSEQ)
+    model, texts = both(kind), hard_lines(*FAIRSEQ)
+    theirs = model.tokenizer(*PAIRS.get(kind, OF_NLLB)[0])
     expected = [model.here[model.ids_of(theirs, text, add_special_tokens=False)].tolist() for text in texts]
-    found = ours.encode_batch(texts)
-    if kind != M2M:  # the tokenizer of transformers keeps a space at an end, which NLLB's training did not have
-        space = ours.ids["▁"]
-        expected = [ids[:-1] if ids[-1:] == [space] else ids for ids in expected]
-    different = [(text, a, b) for text, a, b in zip(texts, found, expected, strict=True) if a != b]
-    assert not different
-    graph = graph_tokenizer(ours.model_bytes)
-    assert graph.encode(tf.constant(texts)).to_list() == found
+    model.assert_divided(texts, expected, keeps_spaces=kind != M2M)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_texts_are_those_of_the_real_tokenizer_in_python_and_in_the_graph(both, kind):
     model, chance = both(kind), np.random.default_rng(3)
-    theirs, ours = model.tokenizer(*PAIRS.get(kind, OF_NLLB)[0]), model.imported.tokenizer
+    theirs = model.tokenizer(*PAIRS.get(kind, OF_NLLB)[0])
     named = len(model.here) - UNNAMED
     rows = [chance.integers(0, named, length) for length in chance.integers(0, 12, 100)]
     expected = [theirs.decode(row[row != UNK_THERE], skip_special_tokens=True).strip() for row in rows]
-    found = [ours.decode(model.here[row]) for row in rows]
-    assert found == expected
-    silent = ours.decode(list(ours.silent))
-    assert silent == ""
-    graph = graph_tokenizer(ours.model_bytes)
-    assert [
-        text.decode() for text in graph.decode(tf.ragged.constant([model.here[row] for row in rows])).numpy()
-    ] == found
+    assert model.texts_of(rows) == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("beam_size", "penalty"), [(1, 0.0), (4, 0.0), (4, 1.0)])
 def test_translations_are_those_of_generate(both, kind, beam_size, penalty):
-    model, extra = both(kind, STRONG), 20
-    options = kt.SearchOptions(beam_size, penalty, extra, length_normalization="tokens")
-    translator = Translator(model.ours, model.imported.tokenizer, options, languages=model.imported.languages)
-    agreement = 0
+    model, extra, agreement = both(kind, STRONG), 20, 0
+    translator = model.translator(beam_size, penalty, extra)
     for source, target in PAIRS.get(kind, OF_NLLB):
         tokenizer, texts = model.tokenizer(source, target), lines("test.en")[:34]
         found = translator.translate_n_best(texts, source_language=source, target_language=target)

@@ -5,13 +5,9 @@ import functools
 import numpy as np
 import pytest
 import sentencepiece
-import tensorflow as tf
 
-import keras_transformer as kt
 from keras_transformer.ground.tokens import EOS, PAD, UNK
 from keras_transformer.models.imported.fairseq import FAIRSEQ
-from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
-from keras_transformer.translation.translator import Translator
 from tests.support.imported import Both, hard_lines
 from tests.support.m2m import STRONG
 from tests.support.marian import lines
@@ -61,24 +57,20 @@ def test_logits_are_those_of_hugging_face(both, kind):
 @pytest.mark.parametrize("kind", [FIFTY, ONE_TARGET])
 def test_lines_are_divided_as_by_the_real_tokenizer_in_python_and_in_the_graph(both, kind):
     model, texts = both(kind), hard_lines(*FAIRSEQ)
-    theirs, ours = model.tokenizer(*PAIR), model.imported.tokenizer
+    theirs = model.tokenizer(*PAIR)
     normalized = texts
     if kind == ONE_TARGET:  # MBartTokenizer of transformers 5 leaves out the normalisation of the SentencePiece model
-        processor = sentencepiece.SentencePieceProcessor(model_proto=ours.source_spm)
+        processor = sentencepiece.SentencePieceProcessor(model_proto=model.imported.tokenizer.source_spm)
         normalized = [processor.normalize(text).replace("▁", " ") for text in texts]
     expected = [model.here[theirs(text, add_special_tokens=False)["input_ids"]].tolist() for text in normalized]
-    found, space = ours.encode_batch(texts), ours.ids["▁"]  # which theirs keeps at an end, and training did not have
-    expected = [ids[:-1] if ids[-1:] == [space] else ids for ids in expected]
-    different = [(text, a, b) for text, a, b in zip(texts, found, expected, strict=True) if a != b]
-    assert not different
-    assert graph_tokenizer(ours.model_bytes).encode(tf.constant(texts)).to_list() == found
+    model.assert_divided(texts, expected, keeps_spaces=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_tokens_of_a_source_are_those_of_the_real_tokenizer(both, kind):
     model = both(kind)
     source, target = PAIR
-    translator = Translator(model.ours, model.imported.tokenizer, languages=model.imported.languages)
+    translator = model.translator(1, 0.0, 20)
     marks = translator._mark_reader.marks(source, target)
     for text in SENTENCES:
         expected = model.here[model.tokenizer(source, target)(text)["input_ids"]].tolist()
@@ -88,22 +80,17 @@ def test_the_tokens_of_a_source_are_those_of_the_real_tokenizer(both, kind):
 @pytest.mark.parametrize("kind", [FIFTY, ONE_TARGET])
 def test_texts_are_those_of_the_real_tokenizer_in_python_and_in_the_graph(both, kind):
     model, chance = both(kind), np.random.default_rng(3)
-    theirs, ours = model.tokenizer(*PAIR), model.imported.tokenizer
+    theirs = model.tokenizer(*PAIR)
     rows = [chance.integers(0, len(model.here), length) for length in chance.integers(0, 12, 100)]
     expected = [theirs.decode(row[row != UNK_THERE], skip_special_tokens=True).strip() for row in rows]
-    found = [ours.decode(model.here[row]) for row in rows]
-    assert found == expected and ours.decode(list(ours.silent)) == ""
-    graph = graph_tokenizer(ours.model_bytes).decode(tf.ragged.constant([model.here[row] for row in rows]))
-    assert [text.decode() for text in graph.numpy()] == found
+    assert model.texts_of(rows) == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("beam_size", "penalty"), [(1, 0.0), (4, 0.0), (4, 1.0)])
 def test_translations_are_those_of_generate(both, kind, beam_size, penalty):
-    model, extra = both(kind, STRONG), 20
-    options = kt.SearchOptions(beam_size, penalty, extra, length_normalization="tokens")
-    translator = Translator(model.ours, model.imported.tokenizer, options, languages=model.imported.languages)
-    agreement = 0
+    model, extra, agreement = both(kind, STRONG), 20, 0
+    translator = model.translator(beam_size, penalty, extra)
     for source, target in [PAIR] if kind == ONE_TARGET else [PAIR, ("de_DE", "zh_CN"), ("zh_CN", "ar_AR")]:
         tokenizer, texts = model.tokenizer(source, target), lines("test.en")[: 100 if kind == ONE_TARGET else 34]
         found = translator.translate_n_best(texts, source_language=source, target_language=target)

@@ -6,12 +6,8 @@ import json
 import numpy as np
 import pytest
 import sentencepiece
-import tensorflow as tf
 
-import keras_transformer as kt
 from keras_transformer.ground.tokens import EOS, PAD, UNK
-from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
-from keras_transformer.translation.translator import Translator
 from tests.support.imported import Both, hard_lines
 from tests.support.marian import lines
 from tests.support.peers import Peer, needs
@@ -56,16 +52,13 @@ SPECIAL = "<pad>", "<unk>", "<s>", "</s>", "<extra_id"
 @pytest.mark.parametrize("kind", KINDS)
 def test_lines_are_divided_as_by_sentencepiece_and_the_real_tokenizer(both, kind):
     model, texts = both(kind), hard_lines(*SPECIAL)
-    processor, ours = model.processor, model.imported.tokenizer
-    found = ours.encode_batch(texts)
-    assert found == [model.here[ids].tolist() for ids in processor.encode(texts)]
-    graph = graph_tokenizer(ours.model_bytes)
-    assert graph.encode(tf.constant(texts)).to_list() == found
+    processor = model.processor
+    model.assert_divided(texts, [model.here[ids].tolist() for ids in processor.encode(texts)])
     bytes_there = {number for number in range(len(processor)) if processor.is_byte(number) and kind != BYT5}
     # T5Tokenizer of transformers 5 reads no bytes, and MADLAD's <unk> as </s>
     texts = [text for text in texts if not bytes_there & {*processor.encode(text)}]
     assert len(texts) == 200 if kind in (T5, V11, BYT5) else len(texts) > 120
-    for text, ids in zip(texts, ours.encode_batch(texts), strict=True):
+    for text, ids in zip(texts, model.imported.tokenizer.encode_batch(texts), strict=True):
         assert model.here[model.tokenizer(text, add_special_tokens=False)["input_ids"]].tolist() == ids, text
 
 
@@ -76,15 +69,10 @@ def test_texts_are_those_of_sentencepiece_in_python_and_in_the_graph(both, kind)
     rows = [chance.integers(3, len(processor), length).tolist() for length in chance.integers(0, 12, 100)]
     rows = processor.encode(texts) + ([] if kind == BYT5 else rows)  # bytes by chance are no text
     rows = [[number for number in row if number != model.unk] for row in rows]
-    ours = model.imported.tokenizer
-    found = [ours.decode(model.here[row]) for row in rows]
+    found = model.texts_of(rows)
     expected = [processor.decode(row) for row in rows]
     without_halves = [[text.replace("\ufffd", "").strip() for text in each] for each in (found, expected)]
     assert without_halves[0] == without_halves[1]  # a byte of no whole character has no text here
-    assert ours.decode(list(ours.silent)) == ""
-    graph = graph_tokenizer(ours.model_bytes)
-    of_graph = graph.decode(tf.ragged.constant([model.here[row].tolist() for row in rows], tf.int32)).numpy()
-    assert [text.decode() for text in of_graph] == found
 
 
 def told(kind):
@@ -100,10 +88,8 @@ def told(kind):
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_translations_are_those_of_generate(both, kind, beam_size):
     """Without a length penalty: with one, a beam of transformers goes on when hypotheses have finished."""
-    model, extra = both(kind, STRONG), 40
-    options = kt.SearchOptions(beam_size, 0.0, extra, length_normalization="tokens")
-    translator = Translator(model.ours, model.imported.tokenizer, options, languages=model.imported.languages)
-    agreement = 0
+    model, extra, agreement = both(kind, STRONG), 40, 0
+    translator = model.translator(beam_size, 0.0, extra)
     for before, languages in told(kind):
         texts = lines("test.en")[: 100 // len(told(kind))]
         found = translator.translate_n_best(texts, **languages)

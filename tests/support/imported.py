@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_transformer.ground.errors import UserError
 from keras_transformer.ground.tokens import BOS
 from keras_transformer.models.imported.arrays import read_safetensors
 from keras_transformer.models.imported.folder import import_folder
 from keras_transformer.models.imported.vocabulary import renamed
+from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
+from keras_transformer.search.options import SearchOptions
+from keras_transformer.translation.translator import Translator
 
 from .huggingface import padded
 from .m2m import SCRIPTS
@@ -46,6 +50,32 @@ class Both:
         np.testing.assert_allclose(ours[:, self.here], theirs, atol=tolerance)
         assert ours[:, BOS].max() < -50  # which no model of theirs has
         return ours
+
+    def assert_divided(self, texts, expected, keeps_spaces=False):
+        """Texts have the expected ids of ours, in Python and in the graph.
+
+        keeps_spaces: whether the tokenizer there keeps a space at an end, which its model's training did not have.
+        """
+        tokenizer = self.imported.tokenizer
+        if keeps_spaces:
+            space = tokenizer.ids["▁"]
+            expected = [ids[:-1] if ids[-1:] == [space] else ids for ids in expected]
+        found = tokenizer.encode_batch(texts)
+        assert not [each for each in zip(texts, found, expected, strict=True) if each[1] != each[2]]
+        assert graph_tokenizer(tokenizer.model_bytes).encode(tf.constant(texts)).to_list() == found
+
+    def texts_of(self, rows):
+        """The texts of rows of ids there, in Python, which are those in the graph; special pieces have none."""
+        tokenizer, rows = self.imported.tokenizer, [self.here[row].tolist() for row in rows]
+        found = [tokenizer.decode(row) for row in rows]
+        of_graph = graph_tokenizer(tokenizer.model_bytes).decode(tf.ragged.constant(rows, tf.int32)).numpy()
+        assert [text.decode() for text in of_graph] == found and tokenizer.decode(list(tokenizer.silent)) == ""
+        return found
+
+    def translator(self, beam_size, penalty, extra):
+        """A Translator of ours that searches as `generate` does."""
+        options = SearchOptions(beam_size, penalty, extra, length_normalization="tokens")
+        return Translator(self.ours, self.imported.tokenizer, options, languages=self.imported.languages)
 
     def agreement(self, rows, translations, extra, **options):
         """How many outputs of `generate` for rows of ids end before the limit, and how many of these are ours."""
