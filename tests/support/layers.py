@@ -16,10 +16,14 @@ STATES, MEMORY = normal(2, 4, 8), normal(2, 5, 6, seed=1)
 IDS, SEGMENTS = np.array([[1, 2, 3, 0], [4, 0, 0, 0]], "int32"), np.array([[1, 1, 2, 0], [1, 0, 0, 0]], "int32")
 SELF_MASK = np.tril(np.ones((2, 4, 4), bool))
 
+BLOCK = dict(d_ff=12, activation="gelu", dropout=0.2, norm="pre", norm_kind="rms", norm_epsilon=1e-3)
+HEADS = dict(num_heads=2, key_dim=3, value_dim=5, scale_scores=False)
+ATTENTION_BLOCK = {**BLOCK, **HEADS, "attention_bias": True}
+
 EXAMPLES = {
     "attention": (
         layers.MultiHeadAttention,
-        dict(num_heads=2, key_dim=3, value_dim=5, use_bias=True, scale_scores=False),
+        {**HEADS, "use_bias": True},
         (STATES, MEMORY),
     ),
     "token embedding": (
@@ -38,76 +42,25 @@ EXAMPLES = {
     "ALiBi": (layers.AlibiPositions, dict(num_heads=2), (SEGMENTS,)),
     "feed-forward": (layers.FeedForward, dict(d_ff=12, activation="gelu"), (STATES,)),
     "dropout": (layers.Dropout, dict(rate=0.3, seed=5), (STATES,)),
-    "encoder block": (
-        layers.EncoderBlock,
-        dict(
-            num_heads=2,
-            key_dim=3,
-            value_dim=5,
-            d_ff=12,
-            activation="gelu",
-            dropout=0.2,
-            norm="pre",
-            norm_kind="rms",
-            norm_epsilon=1e-3,
-            attention_bias=True,
-            scale_scores=False,
-        ),
-        (STATES, SELF_MASK),
-    ),
+    "encoder block": (layers.EncoderBlock, ATTENTION_BLOCK, (STATES, SELF_MASK)),
     "decoder block": (
         layers.DecoderBlock,
-        dict(
-            num_heads=2,
-            key_dim=3,
-            value_dim=5,
-            d_ff=12,
-            activation="gelu",
-            dropout=0.2,
-            norm="post",
-            norm_epsilon=1e-3,
-            attention_bias=True,
-            scale_scores=False,
-        ),
+        ATTENTION_BLOCK | {"norm": "post", "norm_kind": "layer"},
         (STATES, MEMORY, SELF_MASK),
     ),
     "convolution": (layers.SegmentConvolution, dict(kernel_size=5, dilation=2), (STATES, SEGMENTS)),
     "restricted attention": (
         layers.RestrictedSelfAttention,
-        dict(num_heads=2, key_dim=3, neighbourhood=3, value_dim=5, use_bias=True, scale_scores=False),
+        {**HEADS, "use_bias": True, "neighbourhood": 3},
         (STATES, SEGMENTS),
     ),
     "sublayer block": (
         layers.SublayerBlock,
-        dict(
-            sublayer=keras.saving.serialize_keras_object(layers.SegmentConvolution(3)),
-            d_ff=12,
-            activation="gelu",
-            dropout=0.2,
-            norm="pre",
-            norm_kind="rms",
-            norm_epsilon=1e-3,
-        ),
+        {**BLOCK, "sublayer": keras.saving.serialize_keras_object(layers.SegmentConvolution(3))},
         (STATES, SEGMENTS),
     ),
     "SSRU": (layers.SSRU, {}, (STATES, SEGMENTS)),
-    "SSRU decoder block": (
-        layers.SSRUDecoderBlock,
-        dict(
-            num_heads=2,
-            key_dim=3,
-            value_dim=5,
-            d_ff=12,
-            activation="gelu",
-            dropout=0.2,
-            norm="pre",
-            norm_kind="rms",
-            norm_epsilon=1e-3,
-            attention_bias=True,
-            scale_scores=False,
-        ),
-        (STATES, MEMORY, SEGMENTS),
-    ),
+    "SSRU decoder block": (layers.SSRUDecoderBlock, ATTENTION_BLOCK, (STATES, MEMORY, SEGMENTS)),
     "segment mask": (masking.SegmentMask, {}, (SEGMENTS, SEGMENTS)),
     "causal segment mask": (masking.CausalSegmentMask, {}, (SEGMENTS,)),
     "positions in segment": (masking.PositionsInSegment, {}, (SEGMENTS,)),
