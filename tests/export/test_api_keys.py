@@ -17,6 +17,7 @@ from export.server.process import local_server
 from export.versions import ExportError
 from keras_transformer.ground.errors import UserError
 from tests.support.commands import assert_one_sentence, invoke
+from tests.support.servers import serving
 
 KEYS = ["first-0123456789abcdef", "second-fedcba9876543210"]
 METRICS = "monitoring/prometheus/metrics"
@@ -32,7 +33,7 @@ def file(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(echo_folder, file):
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0, api_key_file=file, poll_seconds=0.05)) as address:
+    with serving(echo_folder, api_key_file=file, poll_seconds=0.05) as address:
         yield address
 
 
@@ -91,8 +92,7 @@ def test_probes_and_the_page_need_no_key_and_all_else_does(server):
 
 
 def test_metrics_are_without_key_by_choice(echo_folder, file):
-    options = ServerOptions(port=0, grpc_port=0, api_key_file=file, metrics_without_key=True)
-    with local_server(echo_folder, options) as server:
+    with serving(echo_folder, api_key_file=file, metrics_without_key=True) as server:
         assert requests.get(f"{server.page_url}{METRICS}", timeout=60).status_code == 200
         assert requests.get(f"{server.page_url}else", timeout=60).status_code == asked(server).status_code == 401
 
@@ -134,8 +134,7 @@ def test_the_client_sends_the_first_key_of_a_file_over_rest(server, file, monkey
 def test_a_file_that_changes_is_read_again(echo_folder, tmp_path, caplog):
     keys = tmp_path / "keys"
     keys.write_text(KEYS[0])
-    options = ServerOptions(port=0, grpc_port=0, api_key_file=keys, poll_seconds=0.05)
-    with local_server(echo_folder, options) as server:
+    with serving(echo_folder, api_key_file=keys, poll_seconds=0.05) as server:
         keys.write_text("")
         until = time.monotonic() + 60
         while "has no API key" not in caplog.text and time.monotonic() < until:
@@ -270,6 +269,5 @@ def test_predictions_without_a_key_are_counted(keyed):
 def keyed(echo_folder, tmp_path):
     file = tmp_path / "keys"
     file.write_text(KEYS[0])
-    options = ServerOptions(port=0, grpc_port=0, api_key_file=file, metrics_without_key=True)
-    with local_server(echo_folder, options) as address:
+    with serving(echo_folder, api_key_file=file, metrics_without_key=True) as address:
         yield address, file

@@ -21,9 +21,9 @@ from tensorflow_serving.apis import predict_pb2
 from export.client.client import ServingClient
 from export.client.transports import ClientError
 from export.server.options import ServerOptions
-from export.server.process import local_server
 from tests.support.held import Probe, held_bodies, held_streams, unread_answers, unread_call
 from tests.support.processes import start_fork, wait_until
+from tests.support.servers import serving
 
 pytestmark = pytest.mark.release
 
@@ -179,7 +179,7 @@ def test_answers_that_nobody_reads_are_held_for_a_while(echo_folder, answers_pin
         except ClientError as error:
             return error.code
 
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0, body_bytes=1 << 16, **seconds)) as server:
+    with serving(echo_folder, body_bytes=1 << 16, **seconds) as server:
         message = predict_pb2.PredictRequest(model_spec={"name": "echo", "signature_name": "repeat"})
         for name, value in inputs.items():
             message.inputs[name].CopyFrom(tf.make_tensor_proto(value))

@@ -11,12 +11,11 @@ from hypothesis import HealthCheck, given, settings
 
 from export.certificate.runtimes import CRuntime, c_library, package, strings
 from export.client.client import ServingClient
-from export.server.options import ServerOptions
-from export.server.process import local_server
 from keras_transformer.search.options import SearchOptions
 from tests.support.bad_requests import JSON_OPTIONS, REQUESTS, option_tensors
 from tests.support.exports import write_version
 from tests.support.runs import SENTENCES
+from tests.support.servers import serving
 
 pytestmark = pytest.mark.release
 
@@ -39,7 +38,7 @@ def folder(random_folder, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def url(folder):
-    with local_server(folder, ServerOptions(port=0, grpc_port=0, request_rows=8)) as address:
+    with serving(folder, request_rows=8) as address:
         yield address.url
 
 

@@ -10,13 +10,12 @@ from tensorflow_serving.apis.predict_pb2 import PredictRequest
 from export.graph.request import FORBIDDEN, PREFIX, REQUIRED
 from export.server.bounds import BOUNDS, LINES_WITH_SPANS, WHOLE_TEXTS, check_bounds
 from export.server.errors import LONGEST_MESSAGE, LONGEST_NAME, Code, RequestError, shown
-from export.server.options import ServerOptions
 from export.server.paragraphs import FORMAT, LANGUAGE, OUTPUT_LANGUAGE, PARAGRAPHS
-from export.server.process import local_server
 from export.server.protection import INPUTS, Kept, protection_of, read_protection
 from keras_transformer.text.forbidden import MOST_PHRASE_CHARACTERS
 from keras_transformer.text.glossary import MOST_WRITTEN_OUT
 from tests.support.places import ROOT
+from tests.support.servers import serving
 
 
 def inputs_of(name, *values, **others):
@@ -116,7 +115,7 @@ def test_an_error_is_short_whatever_a_request_names():
 def test_a_name_of_megabytes_is_short_in_the_log_and_in_what_a_client_gets(echo_folder, tmp_path):
     """A line of the log counts as 1 KiB, and a client refuses trailers of more than 8."""
     name, log = "\u732b" * (1 << 20), tmp_path / "log"
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0, log_requests=log)) as address:
+    with serving(echo_folder, log_requests=log) as address:
         with grpc.insecure_channel(f"{address.host}:{address.grpc_port}") as channel:
             for spec in (
                 {"name": name},

@@ -17,13 +17,12 @@ from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 from export.client.client import FIRST_WAIT, LONGEST_WAIT, ServingClient
 from export.client.transports import ClientError
 from export.query import app
-from export.server.options import ServerOptions
-from export.server.process import local_server
 from keras_transformer.ground.errors import InputError
 from keras_transformer.pieces.translation import Translation
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.exports import write_version
 from tests.support.runs import SENTENCES, random_run
+from tests.support.servers import serving
 
 REAL = os.environ.get("TF_SERVING_URL", "").split()
 
@@ -33,13 +32,13 @@ def served(tmp_path_factory):
     """A local server of an export, and the Translator of the same run."""
     folder = tmp_path_factory.mktemp("served")
     translator = write_version(random_run(folder / "run"), folder / "model" / "1", max_source_tokens=60)
-    with local_server(folder / "model", ServerOptions(port=0, grpc_port=0)) as address:
+    with serving(folder / "model") as address:
         yield address, translator
 
 
 @pytest.fixture(scope="module")
 def echo(echo_folder):
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as address:
+    with serving(echo_folder) as address:
         yield address
 
 

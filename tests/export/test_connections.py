@@ -13,10 +13,10 @@ import requests
 
 from export.client.client import ServingClient
 from export.server.http_connection import HttpConnection
-from export.server.options import REFUSED, ServerOptions
-from export.server.process import local_server
+from export.server.options import REFUSED
 from export.server.sockets import OTHER_FILES
 from tests.support.processes import start_fork, wait_until
+from tests.support.servers import serving
 
 FILES = 300
 ADDRESS = re.compile(r"://[^:/]+:(\d+)/(?:v1/models/)?echo")  # what the server prints of REST and of gRPC
@@ -91,7 +91,7 @@ def test_of_a_connection_that_its_client_closes_nothing_stays(echo_folder, autho
     """Neither a traceback nor its parser and its timer, which wait for 75 seconds otherwise."""
     pair = authority.pair("server")
     tls = {"tls_certificate": pair.certificate, "tls_key": pair.key} if is_tls else {}
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0, **tls)) as address:
+    with serving(echo_folder, **tls) as address:
         for _ in range(3):
             with socket.create_connection((address.host, address.port), timeout=20) as connection:
                 if is_tls:

@@ -25,6 +25,7 @@ from export.server.options import ServerOptions
 from export.server.process import local_server
 from export.server.rest_api import RestApi
 from export.server.version import Version
+from tests.support.servers import serving
 
 OPTIONS = ServerOptions(port=0, grpc_port=0, workers=2, deadline=0.5)
 ANY = Models([types.SimpleNamespace(name="any", status={})])
@@ -141,7 +142,7 @@ def test_a_server_that_ends_takes_no_request_and_waits_for_one_that_ends_in_time
 @pytest.mark.slow
 def test_a_server_ends_although_a_request_takes_longer(echo_folder, held):
     with concurrent.futures.ThreadPoolExecutor(1) as client:
-        with local_server(echo_folder, ServerOptions(port=0, grpc_port=0, workers=1, drain_seconds=0.2)) as address:
+        with serving(echo_folder, workers=1, drain_seconds=0.2) as address:
             client.submit(requests.post, f"{address.url}:predict", json={"inputs": ["a"]}, timeout=60)
             assert held.wait(60)
             before = time.monotonic()

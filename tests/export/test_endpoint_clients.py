@@ -7,10 +7,9 @@ import subprocess
 import pytest
 import requests
 
-from export.server.options import ServerOptions
-from export.server.process import local_server
 from tests.support.languages import pair, write_models
 from tests.support.peers import needs
+from tests.support.servers import serving
 
 KEY, EXTENSION = "key-0123456789abcdef", "chrome-extension://abcdefghijklmnopabcdefghijklmnop"
 GERMAN = "Ein kleiner Hund läuft über die grüne Wiese."
@@ -26,14 +25,13 @@ def server(models):
     """It asks for a key, and an extension of a browser may ask it."""
     file = models.parent / "keys"
     file.write_text(KEY)
-    options = ServerOptions(port=0, grpc_port=0, api_key_file=file, allow_origins=(EXTENSION,))
-    with local_server(models, options) as address:
+    with serving(models, api_key_file=file, allow_origins=(EXTENSION,)) as address:
         yield f"http://{address.host}:{address.port}"
 
 
 @pytest.fixture(scope="module")
 def open_server(models):
-    with local_server(models, ServerOptions(port=0, grpc_port=0)) as address:
+    with serving(models) as address:
         yield f"http://{address.host}:{address.port}"
 
 

@@ -11,13 +11,13 @@ import requests
 from starlette.datastructures import Headers
 
 from export.server.options import ServerOptions
-from export.server.process import local_server
 from export.server.rest_api import SHORTEST, takes_gzip
+from tests.support.servers import serving
 
 
 @pytest.fixture(scope="module")
 def server(echo_folder):
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as address:
+    with serving(echo_folder) as address:
         yield address
 
 

@@ -20,9 +20,9 @@ from export.server.errors import RequestError
 from export.server.health import Health
 from export.server.models import Models
 from export.server.options import ServerOptions
-from export.server.process import local_server
 from export.server.signature import Signature, Tensor
 from tests.support.held import held_calls
+from tests.support.servers import serving
 
 SERVING, NOT_SERVING = HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING
 OPTIONS = ServerOptions(port=0, grpc_port=0)
@@ -49,7 +49,7 @@ def keyed(echo_folder, tmp_path_factory):
     """A server that wants an API key, and a client that has it."""
     keys = tmp_path_factory.mktemp("keys") / "keys"
     keys.write_text("a-key")
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0, api_key_file=keys, connections=200)) as address:
+    with serving(echo_folder, api_key_file=keys, connections=200) as address:
         yield address, ServingClient(address.grpc_url, deadline=10.0, attempts=1, access=Access(api_key_file=keys))
 
 
@@ -84,7 +84,7 @@ def test_who_has_no_key_shuts_nobody_out(keyed, method, message):
 @pytest.mark.slow
 def test_one_connection_has_a_part_of_the_calls(echo_folder):
     """Here nobody needs a key, and a client holds as many calls as it can."""
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0, connections=100)) as address:
+    with serving(echo_folder, connections=100) as address:
         with held_calls(address, PREDICT, connections=1, count=300):
             client = ServingClient(address.grpc_url, deadline=10.0, attempts=1)
             assert [one.text for one in client.translate(["a"])] == ["a"]
@@ -94,7 +94,7 @@ def test_one_connection_has_a_part_of_the_calls(echo_folder):
 @pytest.mark.parametrize("method", [CHECK, WATCH, PREDICT])
 def test_a_server_ends_whoever_takes_no_answer(echo_folder, method):
     with contextlib.ExitStack() as held:
-        with local_server(echo_folder, ServerOptions(port=0, grpc_port=0, drain_seconds=1.0)) as address:
+        with serving(echo_folder, drain_seconds=1.0) as address:
             held.enter_context(held_calls(address, method, connections=1, count=3, message=b""))
             begun = time.monotonic()
         assert time.monotonic() - begun < 15.0  # 1 second of drain, 3 of the end, and what a busy machine adds

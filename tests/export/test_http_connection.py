@@ -13,15 +13,13 @@ import requests
 
 from export.client.client import ServingClient
 from export.server.http_connection import PIPELINED, EndingTransport
-from export.server.options import ServerOptions
-from export.server.process import local_server
 from tests.support.bad_requests import Bystander, resident, send
+from tests.support.servers import serving
 
 
 @pytest.fixture(scope="module")
 def server(echo_folder):
-    options = ServerOptions(port=0, grpc_port=0, body_bytes=1 << 20, header_seconds=1.0, idle_seconds=5.0)
-    with local_server(echo_folder, options) as address, Bystander(address):
+    with serving(echo_folder, body_bytes=1 << 20, header_seconds=1.0, idle_seconds=5.0) as address, Bystander(address):
         yield address
 
 
@@ -227,8 +225,7 @@ def test_a_body_without_a_length_is_limited_too(server):
 @pytest.fixture
 def two(echo_folder):
     """A server that serves two connections at the same time."""
-    options = ServerOptions(port=0, grpc_port=0, connections=2, header_seconds=60.0)
-    with local_server(echo_folder, options) as address:
+    with serving(echo_folder, connections=2, header_seconds=60.0) as address:
         yield address
 
 

@@ -15,8 +15,6 @@ from cluster.works import Nearest, Score, Translate
 from export import translate as translate_command
 from export.__main__ import app
 from export.client.client import ServingClient
-from export.server.options import ServerOptions
-from export.server.process import local_server
 from export.versions import LITERT, ExportError
 from keras_transformer.ground.errors import UserError
 from keras_transformer.lite.translator import LiteTranslator
@@ -31,6 +29,7 @@ from keras_transformer.translation.scorer import Scorer
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke
 from tests.support.runs import RUN_MODEL, SENTENCES, random_run
+from tests.support.servers import serving
 
 PIECES = {"en": "__en__", "de": "__de__", "fra": "__fr__"}
 M2M = Languages(PIECES, PIECES, source_first="source", target_first="target")
@@ -71,7 +70,7 @@ def translate_export(opened, monkeypatch):
 @pytest.fixture(scope="module")
 def engines(export, opened):
     version, run = export
-    with local_server(version.parent, ServerOptions(port=0, grpc_port=0)) as server:
+    with serving(version.parent) as server:
         made = (
             opened(version, BATCH_SIZE),
             ServingClient(server.url),

@@ -6,9 +6,8 @@ import time
 import pytest
 import requests
 
-from export.server.options import ServerOptions
-from export.server.process import local_server
 from tests.support.languages import many, pair, write_models
+from tests.support.servers import serving
 
 ENGLISH, GERMAN = "A small dog runs across the green field.", "Ein kleiner Hund läuft über die grüne Wiese."
 
@@ -24,7 +23,7 @@ def models(tmp_path_factory):
 @pytest.fixture(scope="module")
 def server(models):
     log = models.parent / "log"
-    with local_server(models, ServerOptions(port=0, grpc_port=0, log_requests=log, log_text=True)) as address:
+    with serving(models, log_requests=log, log_text=True) as address:
         yield f"http://{address.host}:{address.port}"
 
 

@@ -8,8 +8,6 @@ from cluster.engines import GraphEngine
 from export.__main__ import app
 from export.client.client import ServingClient
 from export.graph.served_graph import ServedGraph
-from export.server.options import ServerOptions
-from export.server.process import local_server
 from export.versions import LITERT
 from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.models.imported.folder import import_folder, write_run
@@ -22,6 +20,7 @@ from tests.support.commands import invoke
 from tests.support.exports import asker
 from tests.support.mbart import FIFTY, ONE_TARGET, mbart_folder
 from tests.support.runs import SENTENCES
+from tests.support.servers import serving
 
 LINES = [*SENTENCES[:5], "", "12", "two hundred and " * 30]
 SEARCH = {"beam_size": 2, "extra_length": 8}
@@ -59,7 +58,7 @@ def test_every_engine_translates_as_the_run_does(run, tmp_path):
     names = "--signature", "serving_default", "--signature", "translate", "--litert"
     version = exported(run, tmp_path / "model", *names) / "1"
     translator = Translator.load(run, max_source_tokens=16)
-    with local_server(version.parent, ServerOptions(port=0, grpc_port=0)) as server:
+    with serving(version.parent) as server:
         engines = ExportedTranslator(version), ServingClient(server.url), GraphEngine(str(version), 1)
         for engine in (*engines, LiteTranslator(version / LITERT)):
             for target in ("ro_RO", "ar_AR"):

@@ -16,9 +16,9 @@ from export.server.errors import Code, RequestError
 from export.server.metrics import Metrics, code_of
 from export.server.models import Models
 from export.server.options import ServerOptions
-from export.server.process import local_server
 from tests.support.echo import write_echo
 from tests.support.places import ROOT
+from tests.support.servers import serving
 
 ANY = Models([types.SimpleNamespace(name="any", status={})])
 PATH = "/monitoring/prometheus/metrics"
@@ -27,7 +27,7 @@ PATH = "/monitoring/prometheus/metrics"
 @pytest.fixture
 def server(tmp_path):
     write_echo(tmp_path / "echo" / "7")
-    with local_server(tmp_path / "echo", ServerOptions(port=0, grpc_port=0, batch_rows=2)) as address:
+    with serving(tmp_path / "echo", batch_rows=2) as address:
         yield address
 
 
@@ -135,7 +135,7 @@ NAME = re.compile(r":tensorflow:\w+:\w+|keras_transformer_\w+")
 @pytest.fixture(scope="module")
 def families(echo_folder):
     """The names of samples, and the labels that they have beside `le`."""
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as address:
+    with serving(echo_folder) as address:
         requests.post(f"{address.url}:predict", data=b'{"inputs": ["a"]}', timeout=30)
         text = requests.get(f"{address.page_url}monitoring/prometheus/metrics", timeout=30).text
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]

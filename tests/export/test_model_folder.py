@@ -14,10 +14,9 @@ import requests
 from export.client.client import ServingClient
 from export.client.transports import ClientError
 from export.server.model_folder import RETRIES, ModelFolder, State
-from export.server.options import ServerOptions
-from export.server.process import local_server
 from export.server.version import Version
 from tests.support.echo import write_echo
+from tests.support.servers import serving
 
 TEXT = "hello"
 
@@ -59,7 +58,7 @@ def test_a_new_version_takes_over_and_no_request_is_lost(folder, written):
             except ClientError as error:
                 errors.append(error)
 
-    with local_server(folder, ServerOptions(port=0, grpc_port=0, poll_seconds=0.05)) as address:
+    with serving(folder, poll_seconds=0.05) as address:
         clients = [ServingClient(url, attempts=1) for url in (address.url, address.grpc_url)]
         threads = [threading.Thread(target=ask, args=[client]) for client in clients]
         for thread in threads:
@@ -77,7 +76,7 @@ def test_a_new_version_takes_over_and_no_request_is_lost(folder, written):
 
 def test_a_request_whose_body_is_slow_is_answered_by_the_version_that_has_come_meanwhile(folder, written):
     body = b'{"inputs": ["hello"]}'
-    with local_server(folder, ServerOptions(port=0, grpc_port=0, poll_seconds=0.05)) as address:
+    with serving(folder, poll_seconds=0.05) as address:
         with socket.create_connection((address.host, address.port)) as connection:
             connection.sendall(
                 b"POST /v1/models/echo:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n{" % len(body)
@@ -97,7 +96,7 @@ def test_a_request_whose_body_is_slow_is_answered_by_the_version_that_has_come_m
 @pytest.mark.nightly
 def test_the_old_version_ends_what_it_has_begun(folder, written):
     answers = []
-    with local_server(folder, ServerOptions(port=0, grpc_port=0, poll_seconds=0.05)) as address:
+    with serving(folder, poll_seconds=0.05) as address:
         client = ServingClient(address.url, attempts=1)
         slow = threading.Thread(
             target=lambda: answers.append(client.predict({"text": ["x"], "spin": [2.0]}, "repeat")["repeated"])

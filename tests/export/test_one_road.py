@@ -7,8 +7,6 @@ import pytest
 from cluster.engines import GraphEngine
 from export.client.client import ServingClient
 from export.litert.write import write_model
-from export.server.options import ServerOptions
-from export.server.process import local_server
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.pieces.tokenizer import train_tokenizer
@@ -23,6 +21,7 @@ from keras_transformer.translation.exported import ExportedTranslator
 from tests.support.exports import write_version
 from tests.support.places import ROOT
 from tests.support.runs import RUN_MODEL, SENTENCES, random_run
+from tests.support.servers import serving
 
 OPTIONS = SearchOptions(beam_size=3, extra_length=8)
 ENGINES = ("Translator", "ExportedTranslator", "ServingClient", "Spark", "LiteTranslator")
@@ -40,7 +39,7 @@ def engines(tmp_path_factory):
     names = ("serving_default", "translate", "tokenize")
     translator = write_version(run, folder / "model" / "1", OPTIONS, max_source_tokens=24, names=names)
     write_model(load_run(run)[0], translator, folder / "lite", "lite", None, constraints=True)
-    with local_server(folder / "model", ServerOptions(port=0, grpc_port=0)) as server:
+    with serving(folder / "model") as server:
         made = (
             translator,
             ExportedTranslator(folder / "model"),

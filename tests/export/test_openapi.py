@@ -9,12 +9,12 @@ import requests
 
 from export.server.openapi import inputs_schema
 from export.server.options import ServerOptions
-from export.server.process import local_server
 from export.server.rest_api import rest_application
 from export.server.signature import Signature
 from keras_transformer.page.reference import policy, reference
 from tests.support.languages import many, pair, write_models
 from tests.support.peers import needs
+from tests.support.servers import serving
 
 KEY = "key-0123456789abcdef"
 
@@ -27,7 +27,7 @@ def models(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(models):
-    with local_server(models, ServerOptions(port=0, grpc_port=0)) as address:
+    with serving(models) as address:
         yield f"http://{address.host}:{address.port}"
 
 
@@ -39,7 +39,7 @@ def described(server):
 def with_key(models):
     file = models.parent / "keys"
     file.write_text(KEY)
-    return local_server(models, ServerOptions(port=0, grpc_port=0, api_key_file=file))
+    return serving(models, api_key_file=file)
 
 
 @needs("openapi_spec_validator")
@@ -101,7 +101,7 @@ def test_languages_and_models_are_those_that_are_served(described):
 
 @pytest.mark.nightly
 def test_the_options_of_a_model_are_described_with_their_bounds(whole_version):
-    with local_server(whole_version, ServerOptions(port=0, grpc_port=0)) as address:
+    with serving(whole_version) as address:
         described = requests.get(f"http://{address.host}:{address.port}/openapi.json", timeout=60).json()
     fields = described["components"]["schemas"]["Inputs"]["properties"]
     assert fields["beam_size"] | {"description": ""} == {

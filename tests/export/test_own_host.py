@@ -6,9 +6,9 @@ from starlette.datastructures import Headers
 
 from export.server.options import ServerOptions
 from export.server.own_host import OwnHost, is_peer_here, refusal
-from export.server.process import local_server
 from export.versions import ExportError
 from tests.support.bad_requests import send
+from tests.support.servers import serving
 
 
 def headers(*pairs):
@@ -70,7 +70,7 @@ def test_only_on_this_machine_alone_names_are_checked(host, is_local):
 
 
 def test_a_served_model_is_out_of_reach_for_a_page_of_another_site(echo_folder):
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as server:
+    with serving(echo_folder) as server:
         body = {"inputs": ["a"]}
         assert requests.post(f"{server.url}:predict", json=body).status_code == 200
         rebound = requests.post(f"{server.url}:predict", json=body, headers={"Host": "evil.example"})
@@ -92,8 +92,7 @@ FRIEND, PREFLIGHT = "https://friend.example", {"Access-Control-Request-Method": 
 def open_to_friends(echo_folder, tmp_path_factory):
     keys = tmp_path_factory.mktemp("keys") / "keys"
     keys.write_text("a-key-of-the-server")
-    options = ServerOptions(port=0, grpc_port=0, allow_origins=(FRIEND,), api_key_file=keys)
-    with local_server(echo_folder, options) as server:
+    with serving(echo_folder, allow_origins=(FRIEND,), api_key_file=keys) as server:
         yield server
 
 
@@ -131,7 +130,7 @@ def test_other_pages_still_may_not(open_to_friends, origin):
 
 
 def test_without_the_option_no_page_may(echo_folder):
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as server:
+    with serving(echo_folder) as server:
         own = f"http://{server.host}:{server.port}"
         answer = requests.post(f"{server.url}:predict", json={"inputs": ["a"]}, headers={"Origin": own})
         assert answer.status_code == 200 and not [name for name in answer.headers if "access-control" in name.lower()]
@@ -170,7 +169,7 @@ def test_an_origin_is_a_scheme_and_a_host(origin):
 
 def test_the_host_of_an_absolute_target_counts_and_not_that_of_the_header(echo_folder):
     """As RFC 9112 says in 3.2.2: a request to another host is one, whatever else it says."""
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as server:
+    with serving(echo_folder) as server:
         for host, header, status in [
             (b"localhost", b"evil.example", b"200"),
             (b"evil.example", b"localhost", b"403"),

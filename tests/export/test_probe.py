@@ -14,11 +14,11 @@ from export.server.options import ServerOptions
 from export.server.process import local_server
 from tests.support.certificates import Authority
 from tests.support.processes import python
+from tests.support.servers import serving
 
 
 def test_a_server_is_well_and_one_without_the_model_is_not(echo_folder, tmp_path, capsys):
-    options = ServerOptions(port=0, grpc_port=0, unix_socket=tmp_path / "socket")
-    with local_server(echo_folder, options) as server:
+    with serving(echo_folder, unix_socket=tmp_path / "socket") as server:
         assert main([server.url]) == 0
         assert main(["http://localhost:1/v1/models/echo", "--unix-socket", str(tmp_path / "socket")]) == 0
         assert capsys.readouterr() == ("", "")

@@ -17,6 +17,7 @@ from export.server.process import Address, local_server, run_until_signal
 from export.server.welcome import welcome
 from export.versions import ExportError
 from tests.support.light_versions import use_light_versions, write_light
+from tests.support.servers import serving
 
 LOADING = 60  # seconds: what does not wait ends long before
 
@@ -75,7 +76,7 @@ def test_a_port_that_is_taken_is_named_and_nothing_stays_open(name, echo_folder,
 
 def test_a_second_server_on_the_ports_of_a_first_is_refused(echo_folder):
     """Two processes would otherwise share the gRPC port, and a client would get the answers of either."""
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as address:
+    with serving(echo_folder) as address:
         options = ServerOptions(port=0, grpc_port=address.grpc_port)
         with pytest.raises(ExportError, match=str(address.grpc_port)), local_server(echo_folder, options):
             pass

@@ -12,9 +12,8 @@ from tensorflow.core.framework.tensor_pb2 import TensorProto
 from tensorflow.core.framework.types_pb2 import DT_STRING
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
-from export.server.options import ServerOptions
-from export.server.process import local_server
 from tests.support.processes import python
+from tests.support.servers import serving
 
 pytestmark = pytest.mark.release
 LINES = ["a", "ü", "three words here"]
@@ -23,7 +22,7 @@ BODY, EXPECTED = json.dumps({"inputs": LINES}), {"outputs": {"translation": LINE
 
 @pytest.fixture(scope="module")
 def server(echo_folder):
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as address:
+    with serving(echo_folder) as address:
         yield address
 
 

@@ -12,17 +12,17 @@ from export.server.errors import Code, RequestError
 from export.server.exchange import unless_disconnected
 from export.server.model_folder import State, Status
 from export.server.options import ServerOptions
-from export.server.process import local_server
 from export.server.rest_api import RestApi, answer_error
 from tests.support.bad_requests import send
 from tests.support.echo import write_echo
+from tests.support.servers import serving
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("served") / "echo"
     write_echo(folder / "00000123")
-    with local_server(folder, ServerOptions(port=0, grpc_port=0, body_bytes=1 << 20)) as address:
+    with serving(folder, body_bytes=1 << 20) as address:
         yield address
 
 

@@ -11,11 +11,11 @@ from export.client.access import Access
 from export.client.client import ServingClient
 from export.server import tls
 from export.server.options import ServerOptions
-from export.server.process import local_server
 from export.server.secrets import Secrets
 from export.server.tls import Certificate, is_for_grpc, time_of, validity
 from export.versions import ExportError
 from tests.support.certificates import Pair, openssl
+from tests.support.servers import serving
 
 
 @pytest.mark.parametrize("missing", ["tls_certificate", "tls_key"])
@@ -128,8 +128,7 @@ def test_a_key_that_grpc_cannot_use_is_refused_at_the_start_and_at_a_renewal(kin
                 read()
         return
     assert certificate.refresh()
-    options = ServerOptions(port=0, grpc_port=0, tls_certificate=pair.certificate, tls_key=pair.key)
-    with local_server(echo_folder, options) as server:
+    with serving(echo_folder, tls_certificate=pair.certificate, tls_key=pair.key) as server:
         for url in (server.url, server.grpc_url):
             client = ServingClient(url.replace("127.0.0.1", "localhost"), 20, access=Access(ca=pair.certificate))
             assert client.translate(["a"])[0].text == "a"

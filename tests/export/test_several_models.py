@@ -18,9 +18,8 @@ from tensorflow_serving.apis.model_management_pb2 import ReloadConfigRequest
 from tensorflow_serving.apis.predict_pb2 import PredictRequest
 from tensorflow_serving.apis.regression_pb2 import RegressionRequest
 
-from export.server.options import ServerOptions
-from export.server.process import local_server
 from tests.support.echo import write_echo
+from tests.support.servers import serving
 
 CONFIG = """model_config_list {{
   config {{
@@ -47,8 +46,7 @@ def server(tmp_path_factory):
     ):
         shutil.copytree(written[mark], folder / name)
     (folder / "models.config").write_text(CONFIG.format(folder))
-    options = ServerOptions(port=0, grpc_port=0, log_requests=folder / "log", log_text=True)
-    with local_server(folder / "models.config", options) as address:
+    with serving(folder / "models.config", log_requests=folder / "log", log_text=True) as address:
         with grpc.insecure_channel(f"{address.host}:{address.grpc_port}") as channel:
             prediction = prediction_service_pb2_grpc.PredictionServiceStub(channel)
             models = model_service_pb2_grpc.ModelServiceStub(channel)
@@ -198,7 +196,7 @@ def test_a_reload_by_rpc_changes_models_versions_and_labels(server):
 
 
 def test_a_server_of_one_folder_takes_no_other_models(server):
-    with local_server(server.folder / "two", ServerOptions(port=0, grpc_port=0)) as address:
+    with serving(server.folder / "two") as address:
         with grpc.insecure_channel(f"{address.host}:{address.grpc_port}") as channel:
             alone = types.SimpleNamespace(models=model_service_pb2_grpc.ModelServiceStub(channel))
             with pytest.raises(grpc.RpcError) as error:

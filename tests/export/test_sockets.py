@@ -18,6 +18,7 @@ from export.server.sockets import check_paths, only_for_the_group, open_path, op
 from export.versions import ExportError
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.light_versions import write_light
+from tests.support.servers import serving
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")
 
@@ -34,8 +35,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 def test_both_apis_answer_at_their_socket_and_at_the_ports(echo_folder, tmp_path):
     rest, rpc = tmp_path / "rest", tmp_path / "rpc"
-    options = ServerOptions(port=0, grpc_port=0, unix_socket=rest, grpc_unix_socket=rpc)
-    with local_server(echo_folder, options) as server:
+    with serving(echo_folder, unix_socket=rest, grpc_unix_socket=rpc) as server:
         for path in (rest, rpc):
             assert stat.S_IMODE(path.stat().st_mode) == 0o660
         for connection in (UnixConnection(rest), http.client.HTTPConnection(server.host, server.port, timeout=60)):
@@ -122,7 +122,7 @@ def test_a_path_is_checked_before_the_model_is_loaded_and_nothing_stays_there(tm
 def test_the_socket_of_another_server_outlives_this_one(echo_folder, tmp_path):
     """Somebody replaced it while this one was served."""
     path = tmp_path / "socket"
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0, unix_socket=path)):
+    with serving(echo_folder, unix_socket=path):
         path.unlink()
         other = open_path(path)
     assert path.exists()

@@ -18,6 +18,7 @@ from export.client.transports import ClientError
 from export.probe import reason_against
 from export.server.options import ServerOptions
 from export.server.process import local_server
+from tests.support.servers import serving
 
 LINES = ["a", "ü"]
 
@@ -189,8 +190,10 @@ def serial(server, ca, port):
 
 def test_a_new_certificate_is_for_new_connections_and_a_damaged_one_for_none(echo_folder, authority, caplog):
     pair = authority.pair("rotated")
-    options = ServerOptions(port=0, grpc_port=0, tls_certificate=pair.certificate, tls_key=pair.key, poll_seconds=0.05)
-    with local_server(echo_folder, options) as server, trusting(authority) as session:
+    with (
+        serving(echo_folder, tls_certificate=pair.certificate, tls_key=pair.key, poll_seconds=0.05) as server,
+        trusting(authority) as session,
+    ):
         ports = [server.port, server.grpc_port]
         assert session.get(server.url).status_code == 200
         [before] = {serial(server, authority.certificate, port) for port in ports}

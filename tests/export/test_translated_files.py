@@ -7,8 +7,6 @@ import requests
 
 from export import translate as translate_command
 from export.server.libretranslate import file_endings
-from export.server.options import ServerOptions
-from export.server.process import local_server
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.formats import FORMATS, WITH_FIELDS, WITH_LANGUAGE, WITH_STATES
 from keras_transformer.text.formats.endings import STRINGS_OF_ANDROID, USUAL, format_of_name
@@ -17,6 +15,7 @@ from tests.support.docx_files import docx, members_of, p, r
 from tests.support.exports import write_version
 from tests.support.languages import many, pair, tell, write_models
 from tests.support.runs import random_run
+from tests.support.servers import serving
 
 OPENED = functools.cache(translate_command.translator_of)
 XML = '<?xml version="1.0" encoding="utf-8"?>\n'
@@ -69,7 +68,7 @@ def command(models, monkeypatch):
 
 @pytest.fixture(scope="module")
 def server(models):
-    with local_server(models, ServerOptions(port=0, grpc_port=0)) as address:
+    with serving(models) as address:
         yield f"http://{address.host}:{address.port}"
 
 

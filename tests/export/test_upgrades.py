@@ -7,14 +7,13 @@ import socket
 
 import pytest
 
-from export.server.options import ServerOptions
-from export.server.process import local_server
 from tests.support.bad_requests import send
+from tests.support.servers import serving
 
 
 @pytest.fixture(scope="module")
 def server(echo_folder):
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0, header_seconds=1.0)) as address:
+    with serving(echo_folder, header_seconds=1.0) as address:
         yield address
 
 

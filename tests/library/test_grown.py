@@ -9,8 +9,6 @@ import pytest
 import train.__main__
 from export import __main__ as export
 from export.client.client import ServingClient
-from export.server.options import ServerOptions
-from export.server.process import local_server
 from export.versions import LITERT
 from keras_transformer.commands.import_model import app
 from keras_transformer.ground.errors import ConfigError
@@ -24,6 +22,7 @@ from tests.support.commands import assert_one_sentence, invoke
 from tests.support.m2m import KINDS, M2M, NLLB, m2m_folder
 from tests.support.marian import marian_folder
 from tests.support.runs import SENTENCES
+from tests.support.servers import serving
 from tests.train.test_told_languages import CONFIG, entries_in
 
 NEW = {M2M: ("gsw", "de")}
@@ -134,7 +133,7 @@ def test_a_new_language_is_learned_and_goes_out(kind, tmp_path):
     result = invoke(export.app, tuned, "--to", tmp_path / "model", "--litert", "--no-check", *names)
     assert result.exit_code == 0, result.output
     version = tmp_path / "model" / "1"
-    with local_server(version.parent, ServerOptions(port=0, grpc_port=0)) as server:
+    with serving(version.parent) as server:
         for engine in (ExportedTranslator(version), LiteTranslator(version / LITERT), ServingClient(server.url)):
             assert [each.text for each in engine.translate(texts, **languages)] == expected
             others = {"source_language": "en", "target_language": like}

@@ -9,17 +9,16 @@ from typer.testing import CliRunner
 
 from benchmarks.speed import serve
 from benchmarks.speed.serve_client import ask_for, expected_answers
-from export.server.options import ServerOptions
-from export.server.process import local_server
 from export.versions import LITERT
 from keras_transformer.pieces.translation import Translation
+from tests.support.servers import serving
 
 SENTENCES = ["one", "two dogs", "three"]
 
 
 @pytest.fixture(scope="module")
 def served(echo_folder):
-    with local_server(echo_folder, ServerOptions(port=0, grpc_port=0)) as address:
+    with serving(echo_folder) as address:
         yield address
 
 
