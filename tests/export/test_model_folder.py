@@ -16,6 +16,7 @@ from export.client.transports import ClientError
 from export.server.model_folder import RETRIES, ModelFolder, State
 from export.server.version import Version
 from tests.support.echo import write_echo
+from tests.support.processes import wait_until
 from tests.support.servers import serving
 
 TEXT = "hello"
@@ -40,13 +41,6 @@ def publish(version, path):
     shutil.copytree(version, path.with_name(f".unfinished-{path.name}")).rename(path)
 
 
-def wait_for(is_so):
-    until = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
 @pytest.mark.nightly
 def test_a_new_version_takes_over_and_no_request_is_lost(folder, written):
     answers, errors, is_over = [], [], threading.Event()
@@ -63,11 +57,11 @@ def test_a_new_version_takes_over_and_no_request_is_lost(folder, written):
         threads = [threading.Thread(target=ask, args=[client]) for client in clients]
         for thread in threads:
             thread.start()
-        wait_for(lambda: len(answers) > 20)
+        wait_until(lambda: len(answers) > 20)
         publish(written["b"], folder / "2")
-        wait_for(lambda: answers[-1] == "b" + TEXT)
+        wait_until(lambda: answers[-1] == "b" + TEXT)
         shutil.rmtree(folder / "2")  # rolls back
-        wait_for(lambda: answers[-1] == "a" + TEXT)
+        wait_until(lambda: answers[-1] == "a" + TEXT)
         is_over.set()
         for thread in threads:
             thread.join()
@@ -83,8 +77,8 @@ def test_a_request_whose_body_is_slow_is_answered_by_the_version_that_has_come_m
             )
             publish(written["b"], folder / "2")
             client = ServingClient(address.url)
-            wait_for(lambda: client.translate([TEXT])[0].text == "b" + TEXT)
-            wait_for(
+            wait_until(lambda: client.translate([TEXT])[0].text == "b" + TEXT)
+            wait_until(
                 lambda: requests.get(f"{address.url}/versions/1").json()["model_version_status"][0]["state"] == "END"
             )
             connection.sendall(body[1:])
@@ -104,7 +98,7 @@ def test_the_old_version_ends_what_it_has_begun(folder, written):
         slow.start()
         time.sleep(0.3)
         publish(written["b"], folder / "2")
-        wait_for(lambda: client.translate([TEXT])[0].text == "b" + TEXT)
+        wait_until(lambda: client.translate([TEXT])[0].text == "b" + TEXT)
         slow.join()
     assert answers == [["xx"]]
 

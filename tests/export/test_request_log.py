@@ -17,6 +17,7 @@ from export.server.options import ServerOptions
 from export.server.request_log import Record, RequestLog
 from export.server.signature import Signature, Tensor
 from export.versions import ExportError
+from tests.support.processes import wait_until
 
 
 def record(*lines, **changes):
@@ -95,17 +96,10 @@ def test_a_server_logs_text_only_if_it_is_told(tmp_path, with_text):
     assert (line["model"], line["version"], line["signature"], line["rows"]) == ("mine", 7, "serving_default", 2)
 
 
-def wait_for(is_so):
-    until = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
 def test_after_a_rename_the_next_line_begins_another_file(tmp_path):
     log = RequestLog(tmp_path / "log")
     log.write(record(), "OK", 0.1)
-    wait_for(lambda: logged(tmp_path / "log"))
+    wait_until(lambda: logged(tmp_path / "log"))
     (tmp_path / "log").rename(tmp_path / "log.1")
     log.write(record(), "CANCELLED", 0.1)
     log.close()
@@ -119,11 +113,11 @@ def test_while_the_folder_is_gone_one_sentence_is_logged_and_then_it_goes_on(tmp
         (tmp_path / "logs").rename(tmp_path / "away")
         for _ in range(3):
             log.write(record(), "OK", 0.1)
-        wait_for(lambda: log._waiting == 0)
+        wait_until(lambda: log._waiting == 0)
         assert caplog.text.count("requests cannot be logged") == outages
         (tmp_path / "away").rename(tmp_path / "logs")
         log.write(record(), "ABORTED", 0.1)
-        wait_for(lambda: log._waiting == 0)
+        wait_until(lambda: log._waiting == 0)
         assert logged(tmp_path / "logs" / "log")[-1]["status"] == "ABORTED"
     log.close()
 
@@ -137,7 +131,7 @@ def test_a_slow_disk_delays_no_request_and_what_waits_has_a_bound(tmp_path, monk
         log.write(record(), "OK", 0.1)
     assert time.monotonic() - begun < 10 and caplog.text.count("some are left out") == 1
     is_over.set()
-    wait_for(lambda: log._waiting == 0)
+    wait_until(lambda: log._waiting == 0)
     log.write(record("x" * 5000), "OK", 0.1)  # its text alone is more than may wait
     log.write(record(), "OK", 0.1)
     log.close()

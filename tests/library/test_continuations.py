@@ -14,6 +14,7 @@ from tests.support.tables import (
     PREFIXES,
     A,
     B,
+    assert_ranked,
     decoder_of,
     random_tables,
     ranked_outputs,
@@ -63,11 +64,6 @@ def searched_in_python(log_probs, gamma, beam_size):
         finished += [pair for pair in kept if pair[1][-1] == EOS]
         live = [pair for pair in kept if pair[1][-1] != EOS]
     return sorted(finished, reverse=True)
-
-
-def assert_ranked(found, expected):
-    assert [tokens for _, tokens in found] == [tokens for _, tokens in expected]
-    np.testing.assert_allclose([score for score, _ in found], [score for score, _ in expected], atol=1e-4)
 
 
 def test_a_hypothesis_leaves_the_beam_to_a_worse_one_with_another_parent(static_shapes):

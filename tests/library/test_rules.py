@@ -19,6 +19,7 @@ from tests.support.tables import (
     A,
     B,
     PrefixNumbers,
+    assert_ranked,
     decoder_of,
     random_tables,
     ranked_outputs,
@@ -54,12 +55,6 @@ def outputs(tables, beam_size, alpha=0.0, n_best=None, **rules):
     found = beam_search(step, state, rules, LENGTH, options, **HOW)
     pairs = zip(as_numpy(found.ids), as_numpy(found.scores), strict=True)
     return [[(s, tokens_of(row)) for s, row in zip(*pair[::-1], strict=True) if s > NEVER / 2] for pair in pairs]
-
-
-def assert_ranked(found, expected):
-    """The same outputs in the same order, with the same scores."""
-    assert [tokens for _, tokens in found] == [tokens for _, tokens in expected]
-    np.testing.assert_allclose([score for score, _ in found], [score for score, _ in expected], atol=1e-4)
 
 
 def test_an_output_that_has_every_word_once_ends_though_it_is_short():

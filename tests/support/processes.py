@@ -94,7 +94,7 @@ def end(processes):
             process.kill()
 
 
-def wait_until(is_so, processes, pause=0.001):
+def wait_until(is_so, processes=(), pause=0.001):
     """Return as soon as `is_so()`; raise an AssertionError if it never is or if a process ends before."""
     until = time.monotonic() + PATIENCE
     while not is_so():

@@ -69,6 +69,11 @@ def metrics_of(folder):
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
+def steps_of(folder):
+    """The steps of the training's own lines in metrics.jsonl."""
+    return [line["step"] for line in metrics_of(folder) if "train/loss" in line]
+
+
 # a run folder with random weights
 
 SENTENCES = [

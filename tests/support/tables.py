@@ -98,6 +98,12 @@ def tokens_of(ids):
     return tuple(int(token) for token in np.asarray(ids) if token)
 
 
+def assert_ranked(found, expected):
+    """The same outputs in the same order, with the same scores: lists of (score, tokens)."""
+    assert [tokens for _, tokens in found] == [tokens for _, tokens in expected]
+    np.testing.assert_allclose([score for score, _ in found], [score for score, _ in expected], atol=1e-4)
+
+
 def assert_same_hypotheses(some, others):
     """Two searches found the same outputs with the same scores: of each, ids (B, K, L) and scores (B, K)."""
     for row, other, scores, other_scores in zip(*map(as_numpy, (some[0], others[0])), some[1], others[1], strict=True):

@@ -113,6 +113,16 @@ def weights_of(model):
     return [np.asarray(weight.value) for weight in model.weights]
 
 
+def weights_by_path(model):
+    return dict(zip([weight.path for weight in model.weights], weights_of(model), strict=True))
+
+
+def assert_same_weights(weights, others):
+    """Bit for bit."""
+    for one, other in zip(weights, others, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def momenta_of(model):
     """What the optimizer remembers of every weight: both moments, whose scale Adam's updates hide, and any average."""
     return [np.asarray(variable.value) for variable in model.optimizer.variables if len(variable.shape)]

@@ -5,12 +5,11 @@ import math
 import types
 
 import keras
-import numpy as np
 import pytest
 
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.runs.run_folder import RunFolder
-from tests.support.training import checkpoint_names, fit_in, reusable, scores_of, weights_of
+from tests.support.training import assert_same_weights, checkpoint_names, fit_in, reusable, scores_of, weights_of
 from train.config.training import TrainingConfig, check_idle_keys
 from train.loop.best import (
     count_validation,
@@ -149,7 +148,7 @@ def test_training_stops_after_so_many_validations_without_a_better_one(calm, cap
     with caplog.at_level(logging.INFO, logger="train"):
         again, same = trained(folder, patience=2, keep_best=True)
     assert again == progress and "stopped early after step 8" in caplog.text
-    assert_same(same, weights)
+    assert_same_weights(same, weights)
 
 
 @pytest.mark.nightly
@@ -160,16 +159,16 @@ def test_a_killed_run_stops_at_the_same_step_with_the_same_weights_and_the_same_
         trained(tmp_path, killed_at=killed_at, patience=2, keep_best=True)
     resumed, same = trained(tmp_path, patience=2, keep_best=True)
     assert (resumed.step, resumed.best_step, resumed.best_score) == (8, 4, 3.0)
-    assert_same(same, weights)
+    assert_same_weights(same, weights)
     assert checkpoint_names(tmp_path) == checkpoint_names(folder)
     one, other = (read_checkpoint(run / "checkpoints/best-00000004.npz", "model/") for run in (tmp_path, folder))
-    assert_same(one.values(), other.values())
+    assert_same_weights(one.values(), other.values())
 
 
 @pytest.mark.nightly
 def test_the_best_checkpoint_has_the_weights_of_its_step(tmp_path, calm):
     _, weights = trained(tmp_path, steps=4)
-    assert_same(read_checkpoint(calm[0] / "checkpoints/best-00000004.npz", "model/").values(), weights)
+    assert_same_weights(read_checkpoint(calm[0] / "checkpoints/best-00000004.npz", "model/").values(), weights)
     assert checkpoint_names(tmp_path) == ["step-00000003.npz", "step-00000004.npz"]  # not kept unless asked for
 
 
@@ -207,11 +206,6 @@ def test_more_patience_continues_a_run_that_had_stopped(tmp_path):
 def candidates_of(folder):
     """The sets of weights from which a finished run chooses."""
     return candidate_weights(RunFolder(folder), TrainingConfig(average_checkpoints=2, keep_best=True))
-
-
-def assert_same(arrays, others):
-    for one, other in zip(arrays, others, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def test_a_best_checkpoint_goes_once_it_is_not_the_one_that_is_kept_even_of_the_same_step(tmp_path):

@@ -11,11 +11,12 @@ import tensorflow as tf
 
 from keras_transformer.search.scores import NotFiniteError
 from tests.support.events import read_events
-from tests.support.runs import metrics_of
+from tests.support.runs import metrics_of, steps_of
 from tests.support.training import (
     BATCHES,
     TINY,
     Reusable,
+    assert_same_weights,
     checkpoint_names,
     fit_in,
     no_validation,
@@ -83,15 +84,6 @@ def train(folder, batches, on_divergence="rewind", harm=math.nan, validate=no_va
     model = reusable.from_the_start()
     progress = fit_in(folder, model, batches, validate, on_divergence=on_divergence, **RUN | changes)
     return weights_of(model), progress
-
-
-def steps_of(folder):
-    return [line["step"] for line in metrics_of(folder) if "train/loss" in line]
-
-
-def assert_same_weights(weights, others):
-    for one, two in zip(weights, others, strict=True):
-        np.testing.assert_array_equal(one, two)
 
 
 def assert_same_averages(checkpoints, others):

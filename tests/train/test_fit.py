@@ -4,14 +4,14 @@ import os
 import re
 import signal
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
 from keras_transformer.ground.errors import ConfigError, Interrupted
-from tests.support.runs import metrics_of
+from tests.support.runs import steps_of
 from tests.support.training import (
     TRAINING,
+    assert_same_weights,
     checkpoint_names,
     fit_in,
     no_validation,
@@ -23,15 +23,6 @@ from train.loop.fit import log_end, log_start
 from train.loop.progress import Progress
 
 EVERY = {"steps": 6, "checkpoint_every": 2, "validate_every": 2}
-
-
-def steps_of(folder):
-    return [record["step"] for record in metrics_of(folder) if "train/loss" in record]
-
-
-def assert_same_weights(weights, others):
-    for one, two in zip(weights, others, strict=True):
-        np.testing.assert_array_equal(one, two)
 
 
 # the order, with collaborators that note what is done

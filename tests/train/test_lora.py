@@ -28,7 +28,7 @@ from tests.support.training import (
     tensors,
     train,
     training_model,
-    weights_of,
+    weights_by_path,
 )
 from train.config.lora import check_lora
 from train.config.training import TrainingConfig, check_idle_keys
@@ -58,10 +58,6 @@ def fill(model, seed=1):
 def logits(model):
     batch = tensors(BATCHES.batch(0))
     return as_numpy(model({name: batch[name] for name in model.input}, training=False))
-
-
-def by_path(model):
-    return dict(zip([weight.path for weight in model.weights], weights_of(model), strict=True))
 
 
 # what it computes
@@ -131,11 +127,11 @@ def test_counts_are_those_of_the_model(config):
 def test_a_stopped_training_ends_as_one_that_was_not_and_changes_adapters_alone(name, tmp_path):
     ema = {"ema_decay": 0.9} if name == "average" else {"optimizer": name, "optimizer_options": OPTIONS[name]}
     model = lora_model(dropout=0.1, micro_batches=2, lora_matrices=[*ALL, "norms", "embeddings"], **ema)
-    before = by_path(model)
+    before = weights_by_path(model)
     assert_stopped_ends_as_uninterrupted(model, tmp_path)
     trained = {weight.path for weight in model.trainable_variables}
     assert all(path.endswith(("lora_kernel_a", "lora_kernel_b", "/gamma", "/beta", "/matrix")) for path in trained)
-    for path, value in by_path(model).items():
+    for path, value in weights_by_path(model).items():
         assert np.array_equal(value, before[path]) is (path not in trained), path
 
 
@@ -193,7 +189,7 @@ def test_two_replicas_train_as_one(tmp_path):
 def trained(tmp_path_factory):
     """A run folder of four steps, the weights before them, and the model."""
     folder, model = tmp_path_factory.mktemp("lora"), lora_model()
-    before = by_path(model)
+    before = weights_by_path(model)
     fit_in(folder, model, **EVERY)
     return folder, before, model
 

@@ -15,7 +15,7 @@ from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run
 from tests.support.commands import invoke
 from tests.support.runs import SENTENCES, random_run, write_config
-from tests.support.training import checkpoint_names, fit_in, no_validation, reusable, weights_of
+from tests.support.training import checkpoint_names, fit_in, no_validation, reusable, weights_by_path, weights_of
 from train.config.run import load_config
 from train.config.training import TrainingConfig
 from train.loop.checkpoints import read_weights
@@ -24,10 +24,6 @@ from train.step.lora import adapt
 
 TABLES = {"source_embedding/matrix", "target_embedding/matrix", "logits/matrix", "logits/bias"}  # a row per piece
 train_command = functools.partial(invoke, train.__main__.app)
-
-
-def weights_by_path(model):
-    return dict(zip([weight.path for weight in model.weights], weights_of(model), strict=True))
 
 
 def test_pieces_are_found_wherever_they_are():

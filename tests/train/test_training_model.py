@@ -11,7 +11,17 @@ import tensorflow as tf
 from tests.support.inspected import on_replicas
 from tests.support.models import as_numpy, assert_close, softmax
 from tests.support.processes import fork_python
-from tests.support.training import BATCHES, PAIRS, TINY, reusable, tensors, train, training_model, weights_of
+from tests.support.training import (
+    BATCHES,
+    PAIRS,
+    TINY,
+    assert_same_weights,
+    reusable,
+    tensors,
+    train,
+    training_model,
+    weights_of,
+)
 from tests.support.variants import VARIANTS
 from train.config.training import RowLengths
 from train.data.batches import lay_out
@@ -159,23 +169,18 @@ def test_a_step_leaves_the_random_states_of_the_layers_as_they_were():
 # the same however it is run
 
 
-def assert_same_bits(one, other):
-    for left, right in zip(one, other, strict=True):
-        np.testing.assert_array_equal(left, right)
-
-
 @pytest.mark.parametrize("config", [TINY, SHIFTED], ids=["plain", "shifted"])
 def test_a_repeated_run_and_one_resumed_in_a_new_model_give_the_same_bits(tmp_path, config):
     arguments = dict(dropout=0.1, xla=True, config=config)
     logs, weights = trained(**arguments)
     straight = reusable(**arguments).from_the_start()
     assert train(straight, 0, 3) == logs
-    assert_same_bits(weights_of(straight), weights)
+    assert_same_weights(weights_of(straight), weights)
     Checkpoints(tmp_path).save(straight, straight.optimizer, Progress(3))
     resumed = training_model(**arguments, weights_seed=2)
     assert Checkpoints(tmp_path).restore_latest(resumed, resumed.optimizer) == Progress(3)
     assert train(resumed, 3, 6) == train(straight, 3, 6)
-    assert_same_bits(weights_of(resumed), weights_of(straight))
+    assert_same_weights(weights_of(resumed), weights_of(straight))
 
 
 def test_xla_changes_only_the_speed():
@@ -207,7 +212,7 @@ def test_a_float16_step_that_overflows_changes_no_weight_and_the_next_ones_train
     before = weights_of(model)
     (overflown,) = train(model, 0, 1)
     assert np.isfinite(overflown["loss"]) and not np.isfinite(overflown["gradient_norm"])
-    assert_same_bits(weights_of(model), before)
+    assert_same_weights(weights_of(model), before)
     assert (float(model.optimizer.dynamic_scale), int(model.optimizer.iterations)) == (2.0**39, 0)
     model.optimizer.dynamic_scale.assign(1.0)
     train(model, 1, 2)
@@ -269,7 +274,7 @@ def losses_after_an_update(model):
     train(model, 0, 1, SameRows())
     before = weights_of(model)
     loss = model.loss_after_update()
-    assert_same_bits(weights_of(model), before)
+    assert_same_weights(weights_of(model), before)
     return loss, train(model, 1, 2, SameRows())[0]["loss"]
 
 
