@@ -101,6 +101,11 @@ def type_of(option: Option) -> Any:
     return Annotated[kind, typer.Option(help=text)]
 
 
+def file_option(flag: str, help: str) -> Any:
+    """Return the option of a file that is read, if it is given."""
+    return typer.Option(flag, metavar="FILE", help=help, show_default="none")
+
+
 RunName = Annotated[  # `opened` in runs.py makes a folder of it
     str,
     typer.Argument(
@@ -125,12 +130,7 @@ TargetPrefix = Annotated[str, typer.Option(help=TARGET_PREFIX)]
 
 PrefixFile = Annotated[
     pathlib.Path | None,
-    typer.Option(
-        "--target-prefixes",
-        metavar="FILE",
-        help="A file of such texts, one per line of input; an empty line is none.",
-        show_default="none",
-    ),
+    file_option("--target-prefixes", "A file of such texts, one per line of input; an empty line is none."),
 ]
 
 Protect = Annotated[
@@ -144,33 +144,23 @@ Protect = Annotated[
 
 KeepFile = Annotated[
     pathlib.Path | None,
-    typer.Option(
+    file_option(
         "--keep",
-        metavar="FILE",
-        help="A file of words that stay as they are, one per line; one with a tab and `regex` behind it is a pattern.",
-        show_default="none",
+        "A file of words that stay as they are, one per line; one with a tab and `regex` behind it is a pattern.",
     ),
 ]
 
 GlossaryFile = Annotated[
     pathlib.Path | None,
-    typer.Option(
+    file_option(
         "--glossary",
-        metavar="FILE",
-        help="A file of terms and their translations, with a tab in between; flags after a second tab: "
-        f"{', '.join(FLAGS)}.",
-        show_default="none",
+        f"A file of terms and their translations, with a tab in between; flags after a second tab: {', '.join(FLAGS)}.",
     ),
 ]
 
 ForbidFile = Annotated[
     pathlib.Path | None,
-    typer.Option(
-        "--forbid",
-        metavar="FILE",
-        help="A file of words that no translation may have, one per line; capitals do not count.",
-        show_default="none",
-    ),
+    file_option("--forbid", "A file of words that no translation may have, one per line; capitals do not count."),
 ]
 
 Require = Annotated[
@@ -185,11 +175,9 @@ Require = Annotated[
 
 RequiredFile = Annotated[
     pathlib.Path | None,
-    typer.Option(
+    file_option(
         "--required",
-        metavar="FILE",
-        help="A file of such phrases, one line per line of input, with tabs between phrases; an empty line is none.",
-        show_default="none",
+        "A file of such phrases, one line per line of input, with tabs between phrases; an empty line is none.",
     ),
 ]
 
