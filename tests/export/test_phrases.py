@@ -1,9 +1,6 @@
 """Required phrases inside a graph: the same as in Python."""
 
-import io
-
 import pytest
-import sentencepiece
 import tensorflow as tf
 
 from export.graph.forbidden import read_forbidden
@@ -21,7 +18,7 @@ from export.graph.phrases import (
 )
 from export.graph.served_graph import ServedGraph
 from keras_transformer.ground.errors import InputError
-from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
+from keras_transformer.ground.tokens import PAD, UNK
 from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
 from keras_transformer.pieces.normalization import has_letter, is_blank
 from keras_transformer.pieces.prefixes import NO_ENDING
@@ -34,27 +31,15 @@ from keras_transformer.translation.translator import Translator
 from tests.support.exports import asker
 from tests.support.marian import pair_tokenizer
 from tests.support.runs import SENTENCES
+from tests.support.sentencepiece_models import OUR_IDS, trained_model
 from tests.support.text_rules import LETTERLESS, NUMBERS, REQUIRED
 
 
 def tokenizer_with_signs():
     """A Tokenizer some of whose pieces are a letter and the sign behind it, as models from elsewhere may have."""
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([*SENTENCES, "a, a! b c", "a, d a! e"] * 5),
-        model_writer=model,
-        model_type="bpe",
-        vocab_size=60,
-        split_by_unicode_script=False,
-        pad_id=PAD,
-        unk_id=UNK,
-        bos_id=BOS,
-        eos_id=EOS,
-        minloglevel=2,
-        character_coverage=1.0,
-        hard_vocab_limit=False,
-    )
-    return Tokenizer.of_bytes(model.getvalue())
+    how = {"model_type": "bpe", "vocab_size": 60, "split_by_unicode_script": False, "hard_vocab_limit": False}
+    texts = [*SENTENCES, "a, a! b c", "a, d a! e"] * 5
+    return Tokenizer.of_bytes(trained_model(texts, **how, character_coverage=1.0, **OUR_IDS))
 
 
 def ways_of(phrase):

@@ -1,6 +1,5 @@
 """A folder becomes a model or is refused in a sentence: which file, option or array it is, and what can be imported."""
 
-import io
 import json
 import pathlib
 import shutil
@@ -25,6 +24,7 @@ from tests.support.marian import (
     lines,
     marian_folder,
 )
+from tests.support.sentencepiece_models import trained_model
 
 NPZ = f"{SELF_ATTENTION}.npz"
 
@@ -264,11 +264,8 @@ def test_two_models_in_a_folder_are_told_apart_by_their_path(marian):
 
 def vocabulary_model(**ids):
     """A small SentencePiece model that is a vocabulary, as Marian trains it, and its processor."""
-    model, texts = io.BytesIO(), iter(lines("train.en")[:200])
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=texts, model_writer=model, vocab_size=50, minloglevel=2, eos_id=0, unk_id=1, **ids
-    )
-    return model.getvalue(), sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    model = trained_model(lines("train.en")[:200], vocab_size=50, eos_id=0, unk_id=1, **ids)
+    return model, sentencepiece.SentencePieceProcessor(model_proto=model)
 
 
 @pytest.mark.parametrize("ids", [{"bos_id": -1}, {"bos_id": 2}])

@@ -3,13 +3,13 @@
 import types
 
 import pytest
-import sentencepiece
 
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import UNK
 from keras_transformer.inspection.samples import Sample
 from keras_transformer.pieces.graph_tokenizer import graph_tokenizer
-from keras_transformer.pieces.tokenizer import SPECIAL_IDS, Tokenizer, TokenizerError, train_tokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer, TokenizerError, train_tokenizer
+from tests.support.sentencepiece_models import OUR_IDS, trained_model
 from tests.support.texts import SENTENCES, TEXTS, random_texts
 from train.config.run import load_config
 from train.data.corpus import WHOLE_TEXT, Split
@@ -40,18 +40,10 @@ def test_decoding_restores_every_text_but_for_its_capitals(other):
     assert tokenizer.encode_batch(expected) == tokenizer.encode_batch(texts)
 
 
-def test_a_tokenizer_that_does_not_know_a_capital_is_not_one_of_lower_case(tmp_path):
+def test_a_tokenizer_that_does_not_know_a_capital_is_not_one_of_lower_case():
     """It has no pieces of bytes, and was trained on small letters: every capital is unknown to it."""
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["a man in a blue shirt"]),
-        model_prefix=str(tmp_path / "small"),
-        vocab_size=20,
-        model_type="char",
-        hard_vocab_limit=False,
-        minloglevel=2,
-        **{f"{name}_id": number for name, number in SPECIAL_IDS.items()},
-    )
-    tokenizer = Tokenizer(tmp_path / "small.model")
+    how = {"model_type": "char", "vocab_size": 20, "hard_vocab_limit": False}
+    tokenizer = Tokenizer.of_bytes(trained_model(["a man in a blue shirt"], **how, **OUR_IDS))
     assert tokenizer.encode("A")[-1] == UNK
     assert not tokenizer.is_lowercase and tokenizer.restored(["A Man"]) == ["A Man"]
 

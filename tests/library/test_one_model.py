@@ -1,13 +1,12 @@
 """SentencePiece models with other special ids divide texts as before, and a Tokenizer opens them."""
 
-import io
-
 import pytest
 import sentencepiece
 
 from keras_transformer.ground.tokens import BOS, EOS, PAD, UNK
 from keras_transformer.models.imported.marian_files import NONE, renumbered, vocabulary_in
 from keras_transformer.pieces.tokenizer import Tokenizer, TokenizerError, model_proto, train_tokenizer
+from tests.support.sentencepiece_models import trained_model
 from tests.support.texts import SENTENCES, TEXTS, random_texts
 
 MARIAN = {"eos_id": 0, "unk_id": 1, "bos_id": -1, "pad_id": -1}  # of its vocab.spm
@@ -16,11 +15,7 @@ LAST = {"unk_id": 0, "eos_id": 1, "bos_id": -1, "pad_id": 2, "pad_piece": "[PAD]
 
 
 def trained(kind="unigram", **more):
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(SENTENCES), model_writer=model, model_type=kind, vocab_size=90, minloglevel=2, **more
-    )
-    return model.getvalue()
+    return trained_model(SENTENCES, model_type=kind, vocab_size=90, **more)
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])

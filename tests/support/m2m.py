@@ -2,7 +2,6 @@
 
 import base64
 import functools
-import io
 import json
 import pathlib
 from typing import Any
@@ -18,6 +17,7 @@ from keras_transformer.models.imported.names import weights_of
 from .marian import lines
 from .marian_files import safetensors
 from .runs import SENTENCES
+from .sentencepiece_models import trained_model
 
 SHAPE = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 32, "d_ff": 48, "num_heads": 4}
 SCRIPTS = ["日本語のテキストです", "Привет, мир! Как дела?", "مرحبا بالعالم", "It's 12.5 °C — naïve café"]
@@ -32,16 +32,9 @@ M2M, NLLB, LEGACY = KINDS = ("m2m", "nllb", "legacy")
 @functools.cache
 def spm(model_type: str = "bpe", vocab_size: int = 300) -> bytes:
     """A SentencePiece model with the ids that fairseq's have: <unk> 0, <s> 1, </s> 2."""
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([*SENTENCES, *lines("test.en"), *lines("test.de"), *SCRIPTS] * 3),
-        model_writer=model,
-        model_type=model_type,
-        vocab_size=vocab_size,
-        hard_vocab_limit=model_type == "bpe",
-        minloglevel=2,
-    )
-    return model.getvalue()
+    texts = [*SENTENCES, *lines("test.en"), *lines("test.de"), *SCRIPTS] * 3
+    how = {"model_type": model_type, "vocab_size": vocab_size, "hard_vocab_limit": model_type == "bpe"}
+    return trained_model(texts, **how)
 
 
 def text_pieces(model: bytes | None = None) -> list[str]:

@@ -1,7 +1,6 @@
 """Small folders of Hugging Face's T5, T5 1.1, mT5 and MADLAD-400 with random weights, made without its packages."""
 
 import functools
-import io
 import json
 import pathlib
 from typing import Any
@@ -18,6 +17,7 @@ from .m2m import SCRIPTS
 from .marian import lines
 from .marian_files import safetensors
 from .runs import SENTENCES
+from .sentencepiece_models import trained_model
 
 SHAPE = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 32, "d_ff": 48, "num_heads": 4, "key_dim": 8}
 T5, V11, MT5, MADLAD, BYT5 = KINDS = ("t5", "v1.1", "mt5", "madlad", "byt5")
@@ -53,19 +53,10 @@ def spm(kind: str) -> bytes:
         more = {"user_defined_symbols": [f"<2{code}>" for code in (*CODES, "translate")]}
     if kind == MT5:
         more = {"user_defined_symbols": [f"\u2581<extra_id_{number}>" for number in reversed(range(4))]}
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([*SENTENCES, *lines("test.en"), *lines("test.de"), *SCRIPTS, *task_words()] * 3),
-        model_writer=model,
-        model_type="unigram",
-        vocab_size=620 if kind in (MT5, MADLAD) else 360,
-        byte_fallback=kind in (MT5, MADLAD),
-        hard_vocab_limit=False,
-        minloglevel=2,
-        **ids,
-        **more,
-    )
-    return model.getvalue()
+    has_bytes = kind in (MT5, MADLAD)
+    more |= {"vocab_size": 620 if has_bytes else 360, "byte_fallback": has_bytes, "hard_vocab_limit": False}
+    texts = [*SENTENCES, *lines("test.en"), *lines("test.de"), *SCRIPTS, *task_words()] * 3
+    return trained_model(texts, model_type="unigram", **ids, **more)
 
 
 def task_words() -> list[str]:

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from keras_transformer.pieces.tokenizer import SPECIAL_IDS, Tokenizer, TokenizerError, train_tokenizer
+from keras_transformer.pieces.tokenizer import Tokenizer, TokenizerError, train_tokenizer
 from tests.support.marian import pair_tokenizer
 from tests.support.processes import python
 from tests.support.segmentation import drawn_by
+from tests.support.sentencepiece_models import OUR_IDS, trained_model
 from tests.support.texts import SENTENCES, TEXTS, random_texts
 from train.data.merges import Merges
 
@@ -98,21 +99,15 @@ def test_the_seed_decides_in_every_process(tokenizer, tmp_path):
     assert json.loads(elsewhere.stdout) == drawn_by(tokenizer, TEXTS, 0.5) != drawn_by(tokenizer, TEXTS, 0.5, seed=2)
 
 
-def test_pieces_may_have_spaces_in_them(tmp_path):
+def given(kind, **options):
+    """A tokenizer that was not trained here."""
+    options |= OUR_IDS | {"byte_fallback": True, "hard_vocab_limit": False}
+    return Tokenizer.of_bytes(trained_model(SENTENCES * 20, model_type=kind, **options))
+
+
+def test_pieces_may_have_spaces_in_them():
     """Those of a tokenizer that was given: its words do not end at spaces."""
-    options = {f"{name}_id": number for name, number in SPECIAL_IDS.items()}
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(SENTENCES * 20),
-        model_prefix=str(tmp_path / "given"),
-        model_type="bpe",
-        vocab_size=400,
-        byte_fallback=True,
-        split_by_whitespace=False,
-        hard_vocab_limit=False,
-        minloglevel=2,
-        **options,
-    )
-    tokenizer = Tokenizer(tmp_path / "given.model")
+    tokenizer = given("bpe", vocab_size=400, split_by_whitespace=False)
     assert any("\u2581" in piece[1:] for piece in tokenizer.pieces())
     assert drawn_by(tokenizer, SENTENCES, 1.0) == by_sentencepiece(tokenizer, SENTENCES, 1.0)
     for line in tokenizer.encode_batch(SENTENCES):
@@ -121,20 +116,9 @@ def test_pieces_may_have_spaces_in_them(tmp_path):
         assert sentence.ids == tuple(line)
 
 
-def test_a_tokenizer_without_merges_is_refused(tmp_path):
-    options = {f"{name}_id": number for name, number in SPECIAL_IDS.items()}
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(SENTENCES * 20),
-        model_prefix=str(tmp_path / "given"),
-        model_type="unigram",
-        vocab_size=330,
-        byte_fallback=True,
-        hard_vocab_limit=False,
-        minloglevel=2,
-        **options,
-    )
+def test_a_tokenizer_without_merges_is_refused():
     with pytest.raises(TokenizerError, match="not one of byte-pair encoding.*leave bpe_dropout out"):
-        Merges(Tokenizer(tmp_path / "given.model"))
+        Merges(given("unigram", vocab_size=330))
 
 
 def test_a_tokenizer_of_two_models_is_refused():
