@@ -83,6 +83,13 @@ def test_a_translation_is_written_so_that_it_is_read_back(source, translation, w
     assert laid_out(source, translation) == written
 
 
+@pytest.mark.parametrize("empty", ['<plurals name="a"/>', '<plurals name="a">\n  <!-- later -->\n</plurals>'])
+def test_plurals_without_a_form_stay_as_they_are(empty):
+    assert of_language(resources(empty + '<string name="b">dog</string>'), "de", str.upper) == resources(
+        empty + '<string name="b">DOG</string>'
+    )
+
+
 PLURALS = resources(
     '  <plurals name="dogs">\n    <item quantity="one">%d dog</item>\n'
     '    <item quantity="other">%d dogs</item>\n  </plurals>'

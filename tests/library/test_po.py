@@ -129,10 +129,11 @@ KEPT, LOST = True, False
         ("c-format, fuzzy", "a dog", "ein %d Hund", LOST),
     ],
 )
+@pytest.mark.parametrize("mark", ["#,", "#="])  # flags of translators, and sticky ones
 def test_a_translation_without_what_a_program_fills_in_is_left_out_and_named(
-    flag, source, translation, comes_through, caplog
+    mark, flag, source, translation, comes_through, caplog
 ):
-    entry = (f"#, {flag}\n" if flag else "") + f'msgid "{source}"\nmsgstr ""\n'
+    entry = (f"{mark} {flag}\n" if flag else "") + f'msgid "{source}"\nmsgstr ""\n'
     output = of_entry(entry, {source: translation}.get)
     assert (f'msgstr "{translation}"' in output, output == entry) == ((True, False) if comes_through else (False, True))
     named = [record.getMessage() for record in caplog.records if "stays untranslated" in record.getMessage()]

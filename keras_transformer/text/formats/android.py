@@ -142,13 +142,13 @@ class Resources:
         items = {
             self.xml.events[item.first].attributes.get("quantity", ""): item for item in self.xml.children(element)
         }
-        if OTHER not in items or not set(items) <= set(ORDER):
+        if items and (OTHER not in items or not set(items) <= set(ORDER)):
             raise InputError(
                 f"{self.name}, line {self.xml.line(element.first):,} has plurals of {', '.join(items)}: they need "
                 f"other, and may have {', '.join(ORDER)}."
             )
         texts = {category: NOTATION.text(self.xml.inside(item)) for category, item in items.items()}
-        if self.entries.is_left(texts[OTHER]):
+        if not items or self.entries.is_left(texts[OTHER]):
             yield self.xml.raw(element.first, element.last + 1)
             return
         lacking = [category for category in self.categories if category not in items]

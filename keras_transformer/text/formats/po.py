@@ -73,8 +73,9 @@ class Entry(NamedTuple):
 
     @property
     def flags(self) -> set[str]:
-        flags = itertools.chain.from_iterable(line[2:].split(",") for line in self.comments if line.startswith("#,"))
-        return {flag.strip() for flag in flags}
+        """Those of translators (#,) and those that come with the program's text (#=, sticky ones)."""
+        lines = (line[2:].split(",") for line in self.comments if line.startswith(("#,", "#=")))
+        return {flag.strip() for flag in itertools.chain.from_iterable(lines)}
 
     @property
     def comments(self) -> list[str]:
