@@ -20,14 +20,16 @@ from keras_transformer.ground.errors import ConfigError
 from keras_transformer.lite import interpreters as lite
 from keras_transformer.lite.translator import LiteTranslator, batches_in_rooms
 from keras_transformer.model import Transformer
+from keras_transformer.pieces.tokenizer import train_tokenizer
 from keras_transformer.runs.lite_folder import Description, Room
 from keras_transformer.runs.saved_run import load_run
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.text.placeholders import symbols_of
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
 from tests.support.processes import python
-from tests.support.runs import SENTENCES, decisive, random_run
+from tests.support.runs import RUN_MODEL, SENTENCES, decisive, random_run
 
 LONGEST = 20  # tokens of a source
 LINES = [*SENTENCES, "", "a cat", "the dog runs " * 9, "   ", "Küche , Männer", *SENTENCES[::-1]]
@@ -141,6 +143,17 @@ def test_the_file_of_the_model_in_the_box_is_little_larger_than_its_weights(tmp_
     assert result.exit_code == 0, result.output
     weights = load_run(run)[0].count_params()  # bytes, of 8 bits each
     assert weights < (tmp_path / "model" / "search.tflite").stat().st_size < 1.5 * weights
+
+
+@pytest.mark.nightly
+def test_no_constant_has_an_entry_for_each_hypothesis_and_token(tmp_path):
+    """Such as which tokens may come under the rule of placeholders: one row tells it of all hypotheses."""
+    run = random_run(tmp_path / "run")
+    train_tokenizer(SENTENCES * 5, run / "tokenizer.model", RUN_MODEL.vocab_size, symbols_of(3))
+    result = run_export(run, tmp_path / "model")
+    assert result.exit_code == 0, result.output
+    sizes = {len(buffer.data) for buffer in buffers_of(tmp_path / "model")}
+    assert sizes.isdisjoint(rows * 3 * RUN_MODEL.vocab_size for rows in range(1, 9))
 
 
 def buffers_of(folder):

@@ -10,7 +10,7 @@ from keras import ops
 
 from keras_transformer.ground.tokens import PAD, SPECIAL
 from keras_transformer.search.rules.prefix import lengths_of
-from keras_transformer.search.rules.rule import Rule
+from keras_transformer.search.rules.rule import Rule, of_every_hypothesis
 from keras_transformer.search.rules.tokens_among import tokens_among
 from keras_transformer.search.scores import NEVER
 from keras_transformer.search.state import BeamState
@@ -46,6 +46,8 @@ class Endings(NamedTuple("Endings", [("endings", Any), ("begins", Any)]), Rule):
         return ops.cond(self.may_be_inside(state), lambda: self.compared(state).is_inside, lambda: nowhere)
 
     def allowed(self, state: BeamState, is_allowed) -> Any:
+        is_allowed = of_every_hypothesis(state, is_allowed)
+
         def restricted():
             is_inside, is_possible, tokens = self.compared(state)
             vocab_size = ops.shape(is_allowed)[2]

@@ -22,7 +22,7 @@ from keras_transformer.ground.tokens import BOS, EOS, PAD
 from keras_transformer.layers.gather import rows_at
 from keras_transformer.search.rules.opening import Openings
 from keras_transformer.search.rules.placeholders import Placeholders
-from keras_transformer.search.rules.rule import Rule
+from keras_transformer.search.rules.rule import Rule, of_every_hypothesis
 from keras_transformer.search.rules.tokens_among import tokens_among
 from keras_transformer.search.state import BeamState
 
@@ -102,6 +102,7 @@ class Required(NamedTuple("Required", [("required", Any), ("word_edges", Any)]),
         return self.is_any()
 
     def allowed(self, state: BeamState, is_allowed) -> Any:
+        is_allowed = of_every_hypothesis(state, is_allowed)
         return ops.cond(self.is_any(), lambda: self.restricted(state, is_allowed), lambda: is_allowed)
 
     def progress(self, state: BeamState) -> Progress:

@@ -64,7 +64,7 @@ class Rule:
         return log_probs
 
     def allowed(self, state: BeamState, is_allowed) -> Any:
-        """Return which tokens may come if, without this rule, these may: bool (B, K, V), the same is returned."""
+        """Return which tokens may come if, without this rule, these may: both bool, broadcast to (B, K, V)."""
         return is_allowed
 
     def forced(self, state: BeamState) -> Any:
@@ -75,6 +75,11 @@ class Rule:
 
     def goes_on(self, state: BeamState) -> Any:
         """Return which hypotheses cannot end now, so that a limit cuts them: bool (B, K or 1); None: all can."""
+
+
+def of_every_hypothesis(state: BeamState, is_allowed):
+    """Broadcast what may come, as `allowed` takes it: bool (B, K, V)."""
+    return ops.broadcast_to(is_allowed, (*ops.shape(state.log_probs), ops.shape(is_allowed)[2]))
 
 
 def of_each(rule):
