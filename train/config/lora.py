@@ -7,12 +7,11 @@ from keras_transformer.model_config import BaseModelConfig
 from .training import LoraName, TrainingConfig
 
 OF_PAPER: tuple[LoraName, ...] = ("query", "value")  # which the paper adapts in most experiments (section 5.1)
-AS_THEY_ARE: tuple[LoraName, ...] = ("norms", "embeddings")  # which have no adapter: their weights are trained
 Shape = tuple[int, int]
 
 
 def lora_names(training: TrainingConfig) -> tuple[LoraName, ...]:
-    """What is trained: kinds of matrices by their adapters, and those of AS_THEY_ARE. Nothing if `lora_rank` is 0."""
+    """What is trained: matrices by adapters, norms and embeddings as they are. Nothing if `lora_rank` is 0."""
     return tuple(dict.fromkeys(training.lora_matrices or OF_PAPER)) if training.lora_rank else ()
 
 
@@ -32,9 +31,9 @@ def shapes_of(config: TransformerConfig) -> dict[str, list[Shape]]:
 
 
 def adapted_shapes(training: TrainingConfig, config: TransformerConfig) -> list[Shape]:
-    """The shapes (inputs, outputs) of the matrices that get an adapter."""
+    """The shapes (inputs, outputs) of the matrices that get an adapter; norms and embeddings get none."""
     shapes = shapes_of(config)
-    return [shape for name in lora_names(training) if name not in AS_THEY_ARE for shape in shapes[name]]
+    return [shape for name in lora_names(training) for shape in shapes.get(name, ())]
 
 
 def check_lora(training: TrainingConfig, config: BaseModelConfig) -> None:

@@ -148,7 +148,7 @@ def log_probs_under(state: BeamState, logits):
     vocab_size = ops.shape(logits)[-1]
     log_probs = ops.reshape(ops.log_softmax(logits, axis=-1), (*ops.shape(state.log_probs), vocab_size))
     tokens = ops.arange(vocab_size)
-    is_allowed = ops.expand_dims(tokens > max(SPECIAL), (0, 1))  # of (B, K, V): a graph holds constants as they are
+    is_allowed = ops.expand_dims(tokens > max(SPECIAL), (0, 1))  # one row, which a graph holds as a constant
     for rule in state.rules.table:
         log_probs, is_allowed = rule.changed(state, log_probs), rule.allowed(state, is_allowed)
     forced = of_each(forced_tokens(state))
