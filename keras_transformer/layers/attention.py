@@ -43,11 +43,11 @@ def scaled_dot_product_attention(query, key, value, mask=None, factor: float | N
 def rotated(heads, rotation):
     """Turn each pair of channels i and i + d_k / 2 of queries or keys by an angle (Su et al. 2021, eq. 34).
 
-    Shapes: heads (B, H, L, d_k); rotation (B, L, d_k), all cosines before all sines; each axis but the last may be 1.
+    Shapes: heads (B, H, L, d_k); rotation (B, L, 2 d_k) of `rotation_of`; each axis but the last may be 1.
     """
     cosines, sines = ops.split(ops.cast(ops.expand_dims(rotation, 1), heads.dtype), 2, axis=-1)
     first, second = ops.split(heads, 2, axis=-1)
-    return ops.concatenate([first * cosines - second * sines, second * cosines + first * sines], axis=-1)
+    return heads * cosines + ops.concatenate([second, first], axis=-1) * sines
 
 
 def as_floats(values):

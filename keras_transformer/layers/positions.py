@@ -33,15 +33,17 @@ class AttentionPositions(keras.layers.Layer):
 
 
 def rotation_of(positions, width: int):
-    """The cosines and sines by which `rotated` turns heads (Su et al. 2021, eq. 34).
+    """The factors by which `rotated` turns heads (Su et al. 2021, eq. 34).
 
         angle(pos, i) = pos / 10000^(2i / width)
 
-    Computed in float32. Shapes: positions (B, L) -> (B, L, width): all cosines, then all sines. `width` is even.
+    Computed in float32. Shapes: positions (B, L) -> (B, L, 2 width): the cosines of both halves of the channels, then
+    the sines, those of the first half negative. `width` is even.
     """
     wavelengths = ops.power(10000.0, ops.arange(0, width, 2, dtype="float32") / width)
     angles = ops.expand_dims(ops.cast(positions, "float32"), -1) / wavelengths
-    return ops.concatenate([ops.cos(angles), ops.sin(angles)], axis=-1)
+    cosines, sines = ops.cos(angles), ops.sin(angles)
+    return ops.concatenate([cosines, cosines, -sines, sines], axis=-1)
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -51,7 +53,7 @@ class RotaryPositions(AttentionPositions):
     The score of a query and a key then depends on their distance. Channel i is paired with channel i + d_k / 2, as in
     Llama, keras-hub and CTranslate2; the paper pairs neighbours, which is another order of the columns of W^Q and W^K.
 
-    Shapes: positions int (B, L) -> (B, L, d_k), see `rotation_of`. Raises ValueError for an odd width.
+    Shapes: positions int (B, L) -> (B, L, 2 d_k), see `rotation_of`. Raises ValueError for an odd width.
     """
 
     argument = "rotation"
@@ -69,7 +71,7 @@ class RotaryPositions(AttentionPositions):
         return rotation_of(ops.reshape(position, (1, 1)), self.d_k)
 
     def compute_output_shape(self, positions_shape: tuple) -> tuple:
-        return (*positions_shape, self.d_k)
+        return (*positions_shape, 2 * self.d_k)
 
     def get_config(self) -> dict:
         return {**super().get_config(), "d_k": self.d_k}

@@ -81,7 +81,7 @@ def step_of_self_attention(
 
     Shapes: states (B * K, d_model); `write(array, new)` adds (B, h, K, width) to the keys or the values of the cache;
     bias (B, 1 or h, K, E') of `bias_of_mask`: which entries a hypothesis attends to, its own new one included, and the
-    bias of positions; rotation (1, 1, d_k) of queries and keys, which are rotated before they become entries, or None.
+    bias of positions; rotation (1, 1, 2 d_k) of queries and keys, rotated before they become entries, or None.
     Returns states (B * K, d_model) and the cache with E' entries.
     """
     attention = block.self_attention
@@ -91,7 +91,7 @@ def step_of_self_attention(
     hypotheses = bias.shape[2]
     query, keys, values = split_projected(attention, projected, hypotheses)
     if rotation is not None:
-        query, keys = rotated(query, rotation), rotated(keys, rotation)
+        query, keys = ops.split(rotated(ops.concatenate([query, keys], axis=1), rotation), 2, axis=1)
     cache = Cache(write(cache.keys, keys), write(cache.values, values))
     heads, _ = biased_attention(query, *cache, bias)
     output = attention.output_projection(concatenate_hypotheses(heads, hypotheses))
