@@ -136,7 +136,7 @@ def test_a_translation_without_what_a_program_fills_in_is_left_out_and_named(
     entry = (f"{mark} {flag}\n" if flag else "") + f'msgid "{source}"\nmsgstr ""\n'
     output = of_entry(entry, {source: translation}.get)
     assert (f'msgstr "{translation}"' in output, output == entry) == ((True, False) if comes_through else (False, True))
-    named = [record.getMessage() for record in caplog.records if "stays untranslated" in record.getMessage()]
+    named = [record.getMessage() for record in caplog.records if "stays as it was" in record.getMessage()]
     assert len(named) == (not comes_through) and all(
         "de.po, line 8" in message and source in message for message in named
     )
@@ -198,6 +198,13 @@ def test_folded_lines_are_the_text_none_too_long_and_each_ends_with_the_texts_ow
             len(re.sub(r"\\\\", "", row)) - 2,
         )  # nothing behind a line end
     assert folded("msgstr", text, len(text) + 20, "\n").count("\n") <= len(re.findall(r"\\n", text)) + 2
+
+
+@given(*[st.text(" \t\f\v", max_size=3)] * 3)
+def test_white_space_is_what_it_is_to_gettext(before, between, behind):
+    """To msgfmt, with form feeds, which may stand alone on a line and begin a page."""
+    entry = f'{before}\n{before}msgid{between}"a"{behind}\n{before}"b"{behind}\nmsgstr "c"\n{behind}\nmsgid "d"\nmsgstr ""\n'
+    assert of_entry(entry) == entry.replace('msgid "d"\nmsgstr ""', '#, fuzzy\nmsgid "d"\nmsgstr "D"')
 
 
 def test_a_file_of_long_lines_is_not_folded():

@@ -26,7 +26,8 @@ log = logging.getLogger("keras_transformer")
 DECLARATION = re.compile(rb"(Content-Type:[^\n\\]*?charset=)([\w.:-]+)", re.IGNORECASE)
 HEAD = 1 << 16  # bytes in which the header stands, behind comments about the licence
 QUOTED = re.compile(
-    r"[ \t]*+(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[(\d{1,3})\])?)[ \t]*+)?\"((?:[^\"\\]|\\.)*+)\"[ \t]*+"
+    r"[ \t\f\v]*+(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[(\d{1,3})\])?)[ \t\f\v]*+)?"
+    r"\"((?:[^\"\\]|\\.)*+)\"[ \t\f\v]*+"
 )
 ESCAPE = re.compile(r"\\(?:[0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)")
 MEANINGS = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
@@ -153,7 +154,7 @@ def blocks_of(text: str, name: str) -> Iterator[str | Entry]:
     values: list[tuple[str, list[str]]] = []  # each keyword of the entry that is read, and its texts, escaped
     begin = end = first = 0
     for number, line in enumerate(lines_of(text), start=1):
-        found, content = QUOTED.fullmatch(line.rstrip("\r\n")), line.strip("\ufeff \t\r\n")
+        found, content = QUOTED.fullmatch(line.rstrip("\r\n")), line.strip("\ufeff \t\f\v\r\n")
         is_done = bool(values) and values[-1][0].startswith("msgstr")
         if found and found[1] in ("msgctxt", "msgid") and (is_done or not values):
             if is_done:
@@ -277,9 +278,7 @@ def field_of(
 
     def laid_out(translation: str) -> str:
         if syntax and not has_filled_in(plain, translation, syntax):
-            log.warning(
-                "%s stays untranslated: %r has not what a program fills in, as %r has", where, translation, plain
-            )
+            log.warning("%s stays as it was: %r has not what a program fills in, as %r has", where, translation, plain)
             return written("")
         return written(translation if place is None else marked(translation, text[place : place + 2]))
 

@@ -166,7 +166,7 @@ class Messages:
             if has_filled_in(NOTATION.text(passage.raw), NOTATION.text(translation), PLACEHOLDER):
                 return translation if is_plain else finish(translation)
             log.warning(
-                "%s stays untranslated: %r has not what a program fills in, as %r has", where, translation, passage.raw
+                "%s stays as it was: %r has not what a program fills in, as %r has", where, translation, passage.raw
             )
             return before
 
