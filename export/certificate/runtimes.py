@@ -129,17 +129,17 @@ def c_library(tensorflow: pathlib.Path) -> pathlib.Path | None:
 
 
 @contextlib.contextmanager
-def local_clients(version: pathlib.Path, rows: int = 16) -> Iterator[dict[str, ServingClient]]:
+def local_clients(version: pathlib.Path) -> Iterator[dict[str, ServingClient]]:
     """Within, a local server serves a version. Yields a client of its REST and one of its gRPC API.
 
-    `rows`: lines per request. Several requests are in flight, so that the server joins them.
+    Several requests are in flight, so that the server joins them.
     """
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         (pathlib.Path(folder) / "1").symlink_to(version.absolute(), target_is_directory=True)
         with quiet_imports():  # the tokenizer prints a notice at its first use
             address = stack.enter_context(local_server(folder, ServerOptions(port=0, grpc_port=0, deadline=PATIENCE)))
             clients = {
-                name: ServingClient(url, deadline=PATIENCE, rows_per_request=rows, requests_at_once=8)
+                name: ServingClient(url, deadline=PATIENCE, rows_per_request=16, requests_at_once=8)
                 for name, url in (("REST", address.url), ("gRPC", address.grpc_url))
             }
             clients["REST"].translate([""])

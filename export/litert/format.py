@@ -77,13 +77,13 @@ class LiteRT:
             return unfinished.rename(folder)
 
 
-def refuse_too_large(parameters: int, quantization: str | None, largest: int = LARGEST) -> None:
+def refuse_too_large(parameters: int, quantization: str | None) -> None:
     """Raise ExportError for so many parameters, whose conversion would fail after minutes."""
     size = parameters * (1 if quantization else 4)
-    if size <= largest:
+    if size <= LARGEST:
         return
-    smaller = "" if quantization or parameters > largest else "give --quantization int8, or "
+    smaller = "" if quantization or parameters > LARGEST else "give --quantization int8, or "
     raise ExportError(
         f"The model has {size / 1e9:.2f} GB of weights in {quantization or 'float32'}, and a LiteRT file has at most "
-        f"{largest / 1e9:.2f}: {smaller}export it as a SavedModel, without --format litert."
+        f"{LARGEST / 1e9:.2f}: {smaller}export it as a SavedModel, without --format litert."
     )

@@ -22,8 +22,8 @@ class KeptFile(NamedTuple):
 class KeptFiles:
     """Files by names that nobody can guess; the oldest give way to new ones."""
 
-    def __init__(self, most_bytes: int = KEPT_BYTES, seconds: float = KEPT_SECONDS):
-        self.most_bytes, self.seconds, self.size = most_bytes, seconds, 0
+    def __init__(self):
+        self.size = 0
         self._files: collections.OrderedDict[str, KeptFile] = collections.OrderedDict()
 
     def keep(self, name: str, content: bytes) -> str:
@@ -41,10 +41,10 @@ class KeptFiles:
         return self._files.get(key)
 
     def _forget(self) -> None:
-        latest = time.monotonic() - self.seconds
+        latest = time.monotonic() - KEPT_SECONDS
         while self._files:
             oldest = next(iter(self._files.values()))
-            if self.size <= self.most_bytes and oldest.since > latest:
+            if self.size <= KEPT_BYTES and oldest.since > latest:
                 return
             self._files.popitem(last=False)
             self.size -= len(oldest.content)

@@ -23,6 +23,7 @@ from keras_transformer.search.options import GNMT, SearchOptions
 
 MOST_GROUPS = 20  # of sentences of similar scores, whose share of good ones is a point of the curve
 FEWEST_IN_GROUP = 25  # sentences
+BINS = 10  # of confidences
 OF_NOTHING = 1.0  # the confidence of the empty translation of a blank line
 
 log = logging.getLogger("keras_transformer")
@@ -142,15 +143,15 @@ class Bin(NamedTuple):
         return {name: None if value != value else value for name, value in self._asdict().items()}
 
 
-def reliability(confidences: Sequence[float], is_good: Sequence[bool], bins: int = 10) -> list[Bin]:
-    """Compare confidences with shares of good translations, in bins of equal width."""
+def reliability(confidences: Sequence[float], is_good: Sequence[bool]) -> list[Bin]:
+    """Compare confidences with shares of good translations, in BINS of equal width."""
     of_each = np.asarray(confidences, float), np.asarray(is_good, bool)
-    number_of = np.minimum((of_each[0] * bins).astype(int), bins - 1)
+    number_of = np.minimum((of_each[0] * BINS).astype(int), BINS - 1)
     rows = []
-    for number in range(bins):
+    for number in range(BINS):
         inside = number_of == number
         confidence, good = (float(values[inside].mean()) if inside.any() else math.nan for values in of_each)
-        rows.append(Bin(number / bins, (number + 1) / bins, int(inside.sum()), confidence, good))
+        rows.append(Bin(number / BINS, (number + 1) / BINS, int(inside.sum()), confidence, good))
     return rows
 
 

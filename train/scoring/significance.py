@@ -14,6 +14,8 @@ from keras_transformer.inspection.bleu import MOST_RESAMPLED, RESAMPLES, Measure
 
 from .tables import Table
 
+MOST_SHOWN = 10  # sentences that differ most
+
 
 class Resampling(NamedTuple):
     """How a paired test draws other sets of outputs."""
@@ -174,10 +176,8 @@ def least_p_value(differing: int) -> float:
     return 2.0 ** (1 - differing)
 
 
-def largest_differences(
-    samples: Sequence[tuple[str, str, str]], theirs: Sequence[str], count: int = 10
-) -> list[LineDifference]:
-    """Return the `count` sentences whose two translations differ most in sentence chrF, the largest difference first.
+def largest_differences(samples: Sequence[tuple[str, str, str]], theirs: Sequence[str]) -> list[LineDifference]:
+    """Return the MOST_SHOWN sentences whose translations differ most in sentence chrF, the largest difference first.
 
     samples: (source, reference, our translation). Sentences with equal chrF are left out. chrF and not BLEU, because
     BLEU of one sentence is 0 or rests on smoothing unless four words in a row are right.
@@ -189,4 +189,4 @@ def largest_differences(
             scores = (chrf.sentence_score(text, [reference]).score for text in (ours, other))
             differing.append(LineDifference(line, source, reference, ours, other, *scores))
     differing.sort(key=lambda line: -abs(line.our_chrf - line.their_chrf))
-    return [line for line in differing[:count] if line.our_chrf != line.their_chrf]
+    return [line for line in differing[:MOST_SHOWN] if line.our_chrf != line.their_chrf]

@@ -9,7 +9,7 @@ from keras_transformer.parsing.linear import penn_tree, repaired, symbols_of
 
 from ..data.trees import Tree
 from .brackets import MEASURES, SIGNATURE, counts_of, rates
-from .significance import DEFAULT_TEST, PAIRED_TESTS, Comparison, Difference, least_p_value
+from .significance import DEFAULT_TEST, MOST_SHOWN, PAIRED_TESTS, Comparison, Difference, least_p_value
 
 SEED = 12345  # sacreBLEU's
 AT_ONCE = 1_000  # resamples that are in memory together
@@ -99,11 +99,10 @@ def largest_tree_differences(
     theirs: Sequence[str],
     our_counts: np.ndarray,
     their_counts: np.ndarray,
-    count: int = 10,
 ) -> list[TreeDifference]:
-    """Return the `count` sentences whose two trees differ most in F1, the largest difference first."""
+    """Return the MOST_SHOWN sentences whose two trees differ most in F1, the largest difference first."""
     our_f1, their_f1 = rates(our_counts)[:, 2], rates(their_counts)[:, 2]
-    order = np.argsort(-np.abs(our_f1 - their_f1), kind="stable")[:count]
+    order = np.argsort(-np.abs(our_f1 - their_f1), kind="stable")[:MOST_SHOWN]
 
     def written(tree: Tree, output: str) -> str:
         return penn_tree(repaired(symbols_of(output), len(tree.words)), tree.words, tree.tags)

@@ -62,7 +62,7 @@ def join(cluster: Cluster, seconds: int = JOIN_SECONDS):
             signal.signal(number, signal.SIG_DFL)  # TensorFlow takes SIGTERM; Python handles none inside a collective
 
 
-def wait_for_others(cluster: Cluster, seconds: float, patience: float = 5, pause: float = 0.2) -> None:
+def wait_for_others(cluster: Cluster, seconds: float, patience: float = 5) -> None:
     """Wait until the port of every other worker answers. Done in Python, so that it has a limit and can be interrupted.
 
     After `patience` seconds every worker logs which workers are missing, and logs again when that changes. Raises
@@ -80,7 +80,7 @@ def wait_for_others(cluster: Cluster, seconds: float, patience: float = 5, pause
             if missing != announced and waited > patience:
                 log.warning("waiting up to %g s for %s", seconds, listed(missing))
                 announced = missing
-            time.sleep(pause)
+            time.sleep(0.2)
 
 
 @contextlib.contextmanager

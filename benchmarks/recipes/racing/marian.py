@@ -14,6 +14,7 @@ CHECKPOINT_EVERY = 100  # updates; race.md has how many seconds that is
 RUN = "import sys, _pymarian; sys.exit(_pymarian.main(sys.argv[1:]))"
 SUBLAYERS = {"pre": ("n", "da", "n"), "post": ("", "dan", "")}  # before and after each, and after the last, by norm
 DISPLAYED = re.compile(r" Up\. (\d+) :.* after ([\d,]+)")  # of a line of its log: updates, and target tokens by then
+THREADS = 2
 NOTE = """Marian sorts sentences by length into batches of {tokens:,} target tokens, which {threads} threads share. Its
 settings of Adam, clipping (none) and schedule are the same. It keeps no running average of its weights, as this project
 keeps none in the race. It divides scores by the number of tokens, as this project does in this race."""
@@ -25,15 +26,15 @@ class Marian(Contestant):
     name, label, stop_signal = "marian", "Marian 1.12.42", signal.SIGTERM
     length_normalization = "tokens"
 
-    def __init__(self, folder: pathlib.Path, task: Task, python: pathlib.Path, threads: int = 2):
+    def __init__(self, folder: pathlib.Path, task: Task, python: pathlib.Path):
         super().__init__(folder, task)
-        self.python, self.threads = python, threads
+        self.python = python
         if not python.exists() or subprocess.run([python, "-c", "import pymarian"], capture_output=True).returncode:
             raise BenchmarkError(f"{python} has no pymarian: run `pip install pymarian` there, or name another Python.")
 
     @property
     def note(self) -> str:
-        return NOTE.format(tokens=self.task.tokens_per_batch, threads=self.threads)
+        return NOTE.format(tokens=self.task.tokens_per_batch, threads=THREADS)
 
     @property
     def vocabulary(self) -> pathlib.Path:
@@ -75,7 +76,7 @@ class Marian(Contestant):
             "mini-batch": [10_000],
             "mini-batch-words": [task.tokens_per_batch],
             "max-length": [126],
-            "cpu-threads": [self.threads],
+            "cpu-threads": [THREADS],
             "sync-sgd": [],
             "workspace": [2_000],
             "after-epochs": [100_000],
@@ -96,7 +97,7 @@ class Marian(Contestant):
     def translate(self, checkpoint: pathlib.Path, split: str) -> list[str]:
         task = self.task
         options = ["--models", checkpoint, "--vocabs", self.vocabulary, self.vocabulary, "--beam-size", task.beam_size]
-        options += ["--normalize", task.length_penalty, "--cpu-threads", self.threads, "--max-length-factor", 3]
+        options += ["--normalize", task.length_penalty, "--cpu-threads", THREADS, "--max-length-factor", 3]
         options += ["--mini-batch", 32, "--maxi-batch", 100, "--maxi-batch-sort", "src", "--quiet"]
         source = "\n".join(task.lines(split, task.languages[0])) + "\n"
         command = [str(self.python), "-c", RUN, "decode", *map(str, options)]

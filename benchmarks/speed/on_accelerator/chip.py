@@ -62,14 +62,14 @@ def matrix_flops(size: int, dtype: str, precision: str, products: int = 10, repe
     return 2 * size**3 / best_seconds(lambda: product(left, right), products, repeats)
 
 
-def copy_bandwidth(size: int, copies: int = 10, repeats: int = 5) -> float:
+def copy_bandwidth(size: int) -> float:
     """Bytes per second that a copy of `size` bytes reads and writes: the best of several series of copies."""
     import jax
     import jax.numpy as jnp
 
     array = jnp.zeros(size // 4, "float32")
     copy = jax.jit(lambda array: array + 1.0)
-    return 2 * size / best_seconds(lambda: copy(array), copies, repeats)
+    return 2 * size / best_seconds(lambda: copy(array), times=10, repeats=5)
 
 
 def best_seconds(work: Callable[[], Any], times: int, repeats: int) -> float:
