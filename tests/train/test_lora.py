@@ -108,6 +108,15 @@ def test_the_step_has_these_gradients_of_the_gradients_of_all_weights():
         assert_close(found[1][layer.lora_kernel_b.path], 3 * a.T @ of_kernel, atol=1e-3)
 
 
+def test_a_bias_that_keeps_bos_from_being_written_is_not_counted():
+    """It does not train in a model whose decoder begins with another token."""
+    training = TrainingConfig(**LORA | {"lora_matrices": ["embeddings"]})
+    for start in ("bos", "eos", "pad"):
+        config = TINY.replace(logits_bias=True, decoder_start=start)
+        adapt(model := build_model(config), training)
+        assert trained_count(training, config) == sum(weight.numpy().size for weight in model.trainable_weights)
+
+
 @pytest.mark.nightly
 @every_value
 def test_counts_are_those_of_the_model(config):

@@ -46,7 +46,7 @@ def encoder_sublayer_flops(config: TransformerConfig, length: float) -> float:
 
 
 def parameter_count(config: TransformerConfig) -> int:
-    """Number of trainable weights.
+    """Number of weights.
 
     An attention has d_model h (2 d_k + 2 d_v) weights, a feed-forward network 2 d_model d_ff + d_ff + d_model, a gated
     one 3 d_model d_ff, a LayerNorm 2 d_model and an RMSNorm d_model; an encoder block one attention and two norms, a
@@ -95,6 +95,8 @@ def lora_count(training: TrainingConfig, config: TransformerConfig) -> int:
 
 def lora_trained(training: TrainingConfig, config: TransformerConfig) -> int:
     """Number of weights that training with LoRA trains: those of `lora_count`, and norms and embeddings if named."""
+    if config.decoder_start != "bos":  # then the bias keeps BOS from being written, and does not train
+        config = config.replace(logits_bias=False)
     as_they_are = {"norms": norm_count, "embeddings": embedding_count}
     named = [count for name, count in as_they_are.items() if name in lora_names(training)]
     return lora_count(training, config) + sum(count(config) for count in named)
