@@ -128,6 +128,7 @@ def test_an_argument_of_a_call_wins_and_holds_for_it_alone():
 
 REFUSALS = [
     (dict(model=None), "has no model of its own"),
+    (dict(model=""), "has no model of its own"),
     (dict(task="summarization"), "The task is 'summarization'; it must be 'translation' or 'translation_XX_to_YY'"),
     (dict(task=3), "The task is 3"),
     (dict(model=3), "The model is 3; it must be a name, a folder, or what has opened one here"),
