@@ -203,7 +203,8 @@ def test_folded_lines_are_the_text_none_too_long_and_each_ends_with_the_texts_ow
 @given(*[st.text(" \t\f\v", max_size=3)] * 3)
 def test_white_space_is_what_it_is_to_gettext(before, between, behind):
     """To msgfmt, with form feeds, which may stand alone on a line and begin a page."""
-    entry = f'{before}\n{before}msgid{between}"a"{behind}\n{before}"b"{behind}\nmsgstr "c"\n{behind}\nmsgid "d"\nmsgstr ""\n'
+    entry = f'{before}\n{before}msgid{between}"a"{behind}\n{before}"b"{behind}\nmsgstr "c"\n{behind}\n'
+    entry += 'msgid "d"\nmsgstr ""\n'
     assert of_entry(entry) == entry.replace('msgid "d"\nmsgstr ""', '#, fuzzy\nmsgid "d"\nmsgstr "D"')
 
 
