@@ -214,6 +214,7 @@ HUGGINGFACE_DAMAGES = {
     "bert": (settings(model_type="bert"), "model_type: 'bert'; only marian, m2m_100, mbart"),
     "no text": (settings(model_type=["marian"]), r"model_type: \['marian'\]; only marian, m2m_100, mbart"),
     "scale": (settings(scale_embedding=False), "scale_embedding: False; only True"),
+    "no_scale": (settings(scale_embedding=None), "scale_embedding: False; only True"),  # as MarianConfig has it
     "before": (settings(normalize_before=True), "normalize_before: True; only False"),
     "heads": (
         settings(decoder_attention_heads=2),

@@ -11,6 +11,7 @@ from keras_transformer.translation.opening import open_engine
 from tests.support.m2m import changed, m2m_folder
 from tests.support.marian import huggingface_folder
 from tests.support.mbart import mbart_folder
+from tests.support.peers import Peer, needs
 from tests.support.t5 import t5_folder
 
 FOLDERS = {"marian": huggingface_folder, "m2m": m2m_folder, "mbart": mbart_folder, "t5": t5_folder}
@@ -96,6 +97,31 @@ def test_without_generation_config_it_is_config_that_asks(tmp_path, kind):
     [note] = notes_of(changed(folder, "config.json", min_length=3))
     assert note.startswith("config.json has min_length: 3")
     assert notes_of(only(folder, num_beams=2)) == []  # as in transformers, which then reads the other file alone
+
+
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_beside_generation_config_nothing_of_config_is_asked(tmp_path, kind):
+    folder = only(FOLDERS[kind](tmp_path / kind), num_beams=2)
+    expected = import_folder(folder)
+    changed(folder, "config.json", num_beams=7, length_penalty=2.0, forced_bos_token_id=9, repetition_penalty=1.3)
+    model = import_folder(folder)
+    assert (model.search, model.languages) == (expected.search, expected.languages)
+    assert model.search["beam_size"] == 2 and model.search["length_penalty"] == 1.0
+
+
+@pytest.mark.release
+@needs("transformers", "torch")
+@pytest.mark.parametrize("kind", FOLDERS)
+@pytest.mark.parametrize("asked", [{}, {"num_beams": 3}, {"length_penalty": 0.5, "num_beams": 2}, None])
+def test_a_run_searches_as_the_config_that_generate_reads(tmp_path, kind, asked):
+    """asked: by generation_config.json, which is not there if it is None."""
+    folder = FOLDERS[kind](tmp_path / kind)
+    changed(folder, "config.json", num_beams=7, length_penalty=2.0)
+    (folder / GENERATION).unlink(missing_ok=True) if asked is None else only(folder, **asked)
+    theirs = Peer("transformers").AutoModelForSeq2SeqLM.from_pretrained(folder).generation_config
+    found = import_folder(folder).search
+    assert found["length_penalty"] == (1.0 if theirs.length_penalty is None else theirs.length_penalty)
+    assert found.get("beam_size") == theirs.num_beams
 
 
 @pytest.mark.parametrize("kind", FOLDERS)

@@ -102,10 +102,12 @@ def test_what_generate_is_forced_to_begin_with_is_the_default_language(tmp_path)
     folder = mbart_folder(tmp_path / "m")
     first = len(text_pieces())
     number = first + CODES[FIFTY].index("en_XX")
-    for name in ("config.json", "generation_config.json"):
-        languages = import_folder(changed(folder, name, forced_bos_token_id=number)).languages
+    changed(folder, "generation_config.json", forced_bos_token_id=number)
+    for _ in range(2):
+        languages = import_folder(folder).languages
         assert languages.chosen("de") == ("de_DE", "en_XX") and languages.chosen("en", "de") == ("en_XX", "de_DE")
-        changed(folder, name, forced_bos_token_id=None)
+        changed(folder, "config.json", forced_bos_token_id=number)
+        (folder / "generation_config.json").unlink(missing_ok=True)
 
 
 @pytest.mark.nightly
@@ -157,7 +159,10 @@ MISTAKES = {
         lambda f: changed(f, "generation_config.json", decoder_start_token_id="x"),
         "generation_config.json has decoder_start_token_id: 'x'; it must be an id",
     ),
-    "forced": (lambda f: changed(f, "config.json", forced_bos_token_id=7), "forced_bos_token_id: 7; only the id of a"),
+    "forced": (
+        lambda f: changed(f, "generation_config.json", forced_bos_token_id=7),
+        "generation_config.json has forced_bos_token_id: 7; only the id of a",
+    ),
     "class": (
         lambda f: changed(f, "tokenizer_config.json", tokenizer_class="BarthezTokenizer"),
         "tokenizer_config.json has tokenizer_class: 'BarthezTokenizer'; only MBartTokenizer, MBartTokenizerFast",
@@ -188,7 +193,8 @@ def test_barts_own_tokenizer_is_refused_by_name(tmp_path):
 
 
 def test_a_language_forced_twice_is_refused(tmp_path):
-    folder = mbart_folder(tmp_path / "m", ONE_TARGET, forced_bos_token_id=len(text_pieces()))
+    folder = mbart_folder(tmp_path / "m", ONE_TARGET)
+    changed(folder, "generation_config.json", forced_bos_token_id=len(text_pieces()))
     with pytest.raises(kt.UserError, match="forced_bos_token_id: .* only null, with that decoder_start_token_id"):
         import_folder(folder)
 

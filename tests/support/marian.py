@@ -139,6 +139,8 @@ def huggingface_folder(path: pathlib.Path, **settings: Any) -> pathlib.Path:
             "pad_token_id": 151,
             "decoder_start_token_id": 151,
             "activation_function": "swish",
+            "scale_embedding": True,
+            "vocab_size": 152,
             "num_beams": 6,
             **settings,
         },

@@ -55,16 +55,20 @@ class Generation(NamedTuple):
 def generation_of(folder: pathlib.Path, settings: Mapping[str, Any], vocabulary: Vocabulary) -> Generation:
     """Return how `generate` searches with the model in a folder, and what of that a run does not keep.
 
-    settings: of its config.json, which `generate` reads if there is no generation_config.json. vocabulary: that of
-    what it writes. Raises ImportedModelError, with the file and the key, for a value that no search can have.
+    settings: of its config.json. vocabulary: that of what it writes. Raises ImportedModelError, with the file and the
+    key, for a value that no search can have.
     """
-    path = folder / GENERATION
-    values = read_settings(path) if path.exists() else settings
-    file = path.name if path.exists() else "config.json"
+    values, file = read_by_generate(folder, settings)
     kept = {key: values[key] for key in OF_REPETITION if key in values and values[key] not in OTHER[key]}
     kept = {key: value for key, value in kept.items() if is_possible(key, value)}
     others = {key: value for key, value in values.items() if key not in kept}
-    return Generation(search_of(folder, settings) | kept, tuple(not_kept(others, vocabulary, file)))
+    return Generation(search_of(values, file) | kept, tuple(not_kept(others, vocabulary, file.name)))
+
+
+def read_by_generate(folder: pathlib.Path, settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], pathlib.Path]:
+    """Return what `generate` reads, and its file: generation_config.json, or `settings` of config.json without one."""
+    path = folder / GENERATION
+    return (read_settings(path), path) if path.exists() else (settings, folder / "config.json")
 
 
 def is_possible(key: str, value: Any) -> bool:
@@ -75,18 +79,15 @@ def is_possible(key: str, value: Any) -> bool:
         return False
 
 
-def search_of(folder: pathlib.Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+def search_of(values: Mapping[str, Any], file: pathlib.Path) -> dict[str, Any]:
     """Return what of a search a run keeps, by fields of SearchOptions; see `generation_of`."""
     search: dict[str, Any] = {"length_normalization": "tokens", "length_penalty": 1.0}
-    path = folder / GENERATION
-    of_path = read_settings(path) if path.exists() else {}
-    for file, values in ((folder / "config.json", settings), (path, of_path)):
-        for key in KEPT.keys() & values.keys():
-            try:
-                SearchOptions(**{KEPT[key]: values[key]})
-            except ConfigError as error:
-                raise ImportedModelError(f"{file} has a {key} that no search can have: {error}") from None
-            search[KEPT[key]] = values[key]
+    for key in KEPT.keys() & values.keys():
+        try:
+            SearchOptions(**{KEPT[key]: values[key]})
+        except ConfigError as error:
+            raise ImportedModelError(f"{file} has a {key} that no search can have: {error}") from None
+        search[KEPT[key]] = values[key]
     return search
 
 
@@ -122,12 +123,5 @@ def are_among(value: Any, ids: Collection[int | None]) -> bool:
 
 def forced_bos(folder: pathlib.Path, settings: Mapping[str, Any]) -> tuple[Any, pathlib.Path]:
     """Return the id of the token with which `generate` begins every output, None without one, and the file of it."""
-    if (number := of_generation(folder, FORCED_BOS)) is not None:
-        return number, folder / GENERATION
-    return settings.get(FORCED_BOS), folder / "config.json"
-
-
-def of_generation(folder: pathlib.Path, key: str) -> Any:
-    """Return what a key of generation_config.json is, None without one."""
-    path = folder / GENERATION
-    return read_settings(path).get(key) if path.exists() else None
+    values, file = read_by_generate(folder, settings)
+    return values.get(FORCED_BOS), file

@@ -10,13 +10,7 @@ from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.models.imported.arrays import read_safetensors, read_settings
 from keras_transformer.models.imported.errors import ImportedModelError
-from keras_transformer.models.imported.generation import (
-    FORCED_BOS,
-    GENERATION,
-    forced_bos,
-    generation_of,
-    of_generation,
-)
+from keras_transformer.models.imported.generation import FORCED_BOS, forced_bos, generation_of, read_by_generate
 from keras_transformer.models.imported.marian_files import read_spm
 from keras_transformer.models.imported.marian_yaml import read_vocabulary
 from keras_transformer.models.imported.model import ImportedModel, languages_of_tags
@@ -70,7 +64,7 @@ def import_huggingface(folder: pathlib.Path, positions: str = HUGGINGFACE) -> Im
     """
     path = folder / "config.json"
     settings = read_settings(path)
-    check_settings(settings, path, NEEDED)
+    check_settings({"scale_embedding": False, **settings}, path, NEEDED)
     forced, file = forced_bos(folder, settings)
     if forced is not None:
         refuse(FORCED_BOS, forced, file, "null, since Marian chooses the first token of an output,")
@@ -210,8 +204,9 @@ def special_ids(settings: Mapping[str, Any], path: pathlib.Path) -> dict[str, in
     as `generate` has it. Raises ImportedModelError if an id is missing.
     """
     ids: dict[str, tuple[Any, pathlib.Path]] = {name: (settings.get(key), path) for name, key in IDS.items()}
-    if (start := of_generation(path.parent, IDS["start"])) is not None:
-        ids["start"] = start, path.parent / GENERATION
+    values, file = read_by_generate(path.parent, settings)
+    if IDS["start"] in values:
+        ids["start"] = values[IDS["start"]], file
     for name, (number, file) in ids.items():
         if type(number) is not int:
             raise ImportedModelError(f"{file} has {IDS[name]}: {number!r}; it must be an id.")
