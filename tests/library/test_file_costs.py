@@ -67,6 +67,13 @@ FILES = {  # of about n characters
     "notes": ("vtt", lambda n: "WEBVTT\n\n" + "NOTE a dog\n\n" * (n // 12)),
     "records": ("jsonl", lambda n: '{"text": "A \\u00e9 dog.", "n": [1, 2]}\n' * (n // 38)),
     "one record": ("jsonl", lambda n: '{"text": "' + "A \\u00e9 dog. " * (n // 14) + '"}\n'),
+    "links": ("markdown", lambda n: "".join(f"A **dog** [runs][{k}].\n\n[{k}]: u\n\n" for k in range(n // 35))),
+    "notes of Markdown": ("markdown", lambda n: "".join(f"[^{k}]: A dog\n\n    runs.\n\n" for k in range(n // 30))),
+    "notes in notes": ("markdown", lambda n: "".join(f"{'    ' * k}!!! note\n\n" for k in range(int(n**0.5) // 2))),
+}
+FILES |= {  # signs of Markdown that nothing closes
+    sign: ("markdown", lambda n, sign=sign: sign * (n // len(sign)))
+    for sign in ("{=", "{{", "{%", "$a ", "[^", "[`", "[[", ":a", ":::{", "!!! a a\n", "][b", "[a][] ", ": ")
 }
 
 

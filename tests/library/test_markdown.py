@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_transformer.text.formats.endings import format_of_name
-from keras_transformer.text.formats.markdown import NOTATION, parser
+from keras_transformer.text.formats.markdown import NOTATION
+from keras_transformer.text.formats.markdown_parser import parser
 from tests.support.documents import capitals, texts_of, through
 
 FILE = """---
@@ -131,6 +132,60 @@ def test_a_translation_becomes_no_markup(text, translation, expected):
     assert [kind[:2] for kind in shape(output)[0]] == [kind[:2] for kind in shape(text)[0]]
 
 
+GENERATORS = [  # what generators of sites read, and which of it is text
+    (
+        '!!! note "A *good* dog"\n\n    It runs\n    far.\n\n    ??? tip\n\n        So.\n',
+        ["A good dog", "It runs far.", "So."],
+    ),
+    ('=== "Cats"\n\n    - one\n\n            code\n', ["Cats", "one"]),
+    (":::tip A title\nIt runs.\n:::\n\n::: {.wide}\n    code\n:::\n", ["A title", "It runs."]),
+    (
+        ":::note[A title]\n\nIt runs.\n:::\n\n/// tip | A cat\nIt sits.\n///\n",
+        ["A title", "It runs.", "A cat", "It sits."],
+    ),
+    ("Dog\n:   It runs\n    far\n: It sits.\n\n    So.\n", ["Dog", "It runs far", "It sits.", "So."]),
+    (
+        "[^1]: A dog\n[^two]:\n    A cat\n\n    runs.\n*[CSS]: Style sheets\n",
+        ["A dog", "A cat", "runs.", "Style sheets"],
+    ),
+    ("# A dog {#dog .wide}\n\n{: .x }\n\nIt runs{ .y }.\n", ["A dog", "It runs."]),
+    ('{% if x %}\nIt runs.\n{% end %}\n\n{{< note a="b" >}}\n\n--8<-- "file"\n\n[TOC]\n', ["It runs."]),
+    ("A [dog][other.page], [`x`] and [`y`][z].\n", ["A dog, and ."]),
+    ("[[page|name]] by @user for $x_1$ or $5 and $10\n", ["by for or $5 and $10"]),
+    ("> !!! note\n>     It runs.\n\n- !!! tip\n\n      It sits.\n", ["It runs.", "It sits."]),
+    ("- a dog\n\truns **very\n\tfar**\n", ["a dog runs very far"]),
+]
+
+
+@pytest.mark.parametrize(("file", "texts"), GENERATORS)
+def test_what_generators_of_sites_read_stays_around_its_texts(file, texts):
+    assert texts_of("markdown", file) == texts and through("markdown", file, str) == file
+    output, words = through("markdown", file, capitals), re.findall(r"[a-z]+", " ".join(texts).lower())
+    changed = [
+        old for old, new in zip(re.findall(r"\w+|\W", file), re.findall(r"\w+|\W", output), strict=True) if old != new
+    ]
+    assert set(map(str.lower, changed)) <= set(words) and output.lower() == file.lower()
+    assert not {word for word in words if len(word) > 1} - {word.lower() for word in re.findall(r"[A-Z]{2,}", output)}
+
+
+def test_python_markdown_reads_the_same_blocks_and_names():
+    markdown = pytest.importorskip("markdown")
+    names = ["admonition", "attr_list", "def_list", "footnotes", "abbr", "tables"]
+    for file, _ in GENERATORS:
+        before, after = (
+            markdown.markdown(text, extensions=names) for text in (file, through("markdown", file, capitals))
+        )
+        tags = [re.findall("<[^>]*>", re.sub(r'(?i) title="[^"]*"', "", html)) for html in (before, after)]
+        assert tags[0] == tags[1] and before.lower() == after.lower()
+
+
+@pytest.mark.parametrize(
+    "file", ["## 1. a dog", "a  \n2. dog", "| a |\n|---|\n| - a dog |\n| 1. dog |", "Dog\n===", "# a # #"]
+)
+def test_what_looks_like_a_list_where_none_begins_is_text(file):
+    assert through("markdown", file, capitals).replace("\\", "") == capitals(file)
+
+
 SIGNS = [
     "*",
     "_",
@@ -154,6 +209,14 @@ SIGNS = [
     "\n",
     "\n\n",
     "    ",
+    "\n\t",
+    "\n: ",
+    '\n!!! note "',
+    "\n:::dog ",
+    "\n[^1]: ",
+    "{#a}",
+    "$",
+    ":",
 ]
 
 

@@ -1,7 +1,7 @@
 """Markdown: prose is translated where it stands; code, addresses, HTML blocks and front matter stay byte for byte.
 
-CommonMark with tables and ~~strikethrough~~ of GitHub. The parser is markdown-it-py, which tells the lines of each
-block; a cursor finds each part of its text there, and what it cannot find stays as it is and is counted.
+The parser (markdown_parser.py) tells the lines of each block; a cursor finds each part of its text there, and what it
+cannot find stays as it is and is counted.
 """
 
 import bisect
@@ -10,12 +10,12 @@ import functools
 import itertools
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from keras_transformer.ground.errors import UserError
 from keras_transformer.ground.files import read_whole_lines
 from keras_transformer.text.formats.entries import Entries
+from keras_transformer.text.formats.markdown_parser import parsed, parser
 from keras_transformer.text.formats.parts import Field, Notation, Part, located
 from keras_transformer.text.passages import Inner, Passage, Token
 from keras_transformer.text.spans import places_of_kind
@@ -27,14 +27,10 @@ FRONT_MATTER = re.compile(
     r"\ufeff?(---|\+\+\+)[ \t]*\r?\n(?=[ \t\r\n]*[\w\"'#-]+[^\r\n]*[:=])[\s\S]*?\n(?:\1|\.\.\.)[ \t]*(?:\r?\n|\Z)"
 )
 BREAK = re.compile(r"[ \t]*\\?\n[ \t]*")
-SPECIAL = re.compile(  # box of a task, note, kind of a callout, emoji, mathematics
-    r"\A\[[ xX]\](?=\s)|\[\^[^\]\s]+\]:?|\A\[!\w+\]|(?<!\w):[a-z][a-z0-9_+-]+:(?!\w)|\$\$[^$]+\$\$|\$`[^`]+`\$"
-)
 SIGNS = re.compile(r"[\\`*\[\]]|<(?=[A-Za-z/!?])|(?<!\w)_|_(?!\w)|~~|&(?=#?\w+;)|\A\s*>|\|")
-STARTS = re.compile(
-    r"(?m)^([ \t>]*)([-+](?=[ \t]|$)|#{1,6}(?=[ \t]|$)|=+(?=[ \t]*$)|-+(?=[ \t]*$)|(?<=\d)[.)](?=[ \t]|$))"
+STARTS = re.compile(  # of a list, heading or definition
+    r"(?m)^([ \t>]*\d{0,9})((?:[-+.)]|#{1,6}|(?<!\d):)(?=[ \t]|$)|(?:=+|-+)(?=[ \t]*$))"
 )
-NUMBERS = re.compile(r"(?m)^([ \t>]*\d{1,9})([.)])(?=[ \t]|$)")
 PREFIX = re.compile(r"(?:\r\n?|\n)[ \t>]*")  # of a line, in lists and quotes
 BLANK = re.compile(rf"({PREFIX.pattern})(?:{PREFIX.pattern})+")  # where a translation is shorter than the lines
 CLOSING = re.compile(r"(?:^|(?<=[ \t]))(#+[ \t]*)$")  # of a heading
@@ -45,6 +41,11 @@ TEXTS = "text", "text_special", "softbreak"
 def written(text: str) -> str:
     """Return a text with a backslash before each sign that would be markup."""
     return SIGNS.sub(lambda found: found[0].replace(found[0].lstrip(), "\\" + found[0].lstrip()), text)
+
+
+def escaped(text: str) -> str:
+    """Return a text whose lines begin no list, heading or definition."""
+    return STARTS.sub(r"\1\\\2", text)
 
 
 def written_in_line(text: str) -> str:
@@ -69,34 +70,6 @@ def markdown_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) ->
         reached = end
     yield text[reached:]
     page.entries.report()
-
-
-@functools.cache
-def parser() -> Any:
-    """Return the parser, whose tokens tell where links and pictures end. Raises UserError if it is not installed."""
-    try:
-        from markdown_it import MarkdownIt
-        from markdown_it.rules_inline import image, link
-    except ImportError:
-        raise UserError(
-            "Markdown needs the package markdown-it-py, which is not installed: "
-            "pip install 'keras-transformer-mt[text]'."
-        ) from None
-
-    def noting(rule: Callable[[Any, bool], bool]) -> Callable[[Any, bool], bool]:
-        def noted(state: Any, silent: bool) -> bool:
-            is_found = rule(state, silent)
-            if is_found and not silent:
-                state.tokens[-1].meta = {"end": state.pos}
-            return is_found
-
-        return noted
-
-    markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    markdown.core.ruler.disable(["text_join"])
-    markdown.inline.ruler.at("link", noting(link))
-    markdown.inline.ruler.at("image", noting(image))
-    return markdown
 
 
 class Piece(NamedTuple):
@@ -127,50 +100,46 @@ class Page:
         self.env: dict[str, Any] = {}
         front = FRONT_MATTER.match(text)
         hidden = len(LINE.findall(front[0])) if front else 0
-        self.tokens = parser().parse(
-            "\n" * hidden + text[front.end() if front else 0 :].removeprefix("\ufeff"), self.env
-        )
-        self._has_mark = text.startswith("\ufeff") and not front
+        self.tokens = parsed("\n" * hidden + text[front.end() if front else 0 :].removeprefix("\ufeff"), self.env)
         self._cell = 0, 0  # the line of the last cell of a table, and where it ended
 
     def texts(self) -> Iterator[tuple[int, int, Iterable[Part]]]:
         """Yield where each text begins and ends, and its parts."""
-        before = None
+        before: Any = None
         for token in self.tokens:
             if token.type == "inline" and token.content:
-                kind = before.type if before else ""
-                place = self.place_of(token, kind)
+                is_cell = before.type in ("th_open", "td_open")
+                place = self.place_of(token, is_cell)
                 pieces = tokens_of(token, place, self.text) if place else None
                 if place is None or pieces is None:
                     self.entries.is_left("", UNFOUND)
                     log.warning("%s, line %s stays as it is: %r", self.name, token.map[0] + 1, token.content[:60])
                 elif not self.entries.is_left(text_of(pieces)):
                     start, end = place.of(0), place.of(len(token.content))
-                    yield start, end, list(self.parts(pieces, token, kind))
+                    yield start, end, list(self.parts(pieces, token, is_cell, is_cell or before.markup[:1] == "#"))
             before = token
 
-    def parts(self, pieces: list[Piece], token: Any, kind: str) -> Iterator[Part]:
+    def parts(self, pieces: list[Piece], token: Any, is_cell: bool, is_line: bool) -> Iterator[Part]:
+        """Yield the parts of a text. is_line: whether it is a line of a heading, or a cell, which has no blocks."""
         where = f"{self.name}, line {token.map[0] + 1:,}"
-        write = written if kind in ("th_open", "td_open") else written_in_line
         for is_text, group in itertools.groupby(pieces, lambda piece: piece.token is not None):
             found = list(group)
             original = "".join(piece.raw for piece in found)
             if not is_text:
                 yield original
                 continue
-            passage = Passage([piece.token for piece in found if piece.token], write)
-            laid_out = functools.partial(self.checked, passage.raw, original, where, kind == "heading_open")
+            passage = Passage([piece.token for piece in found if piece.token], written if is_cell else written_in_line)
+            laid_out = functools.partial(self.checked, passage.raw, original, where, is_line)
             yield from located([Field(passage, laid_out)], where)
 
-    def checked(self, source: str, original: str, where: str, is_heading: bool, translation: str) -> str:
+    def checked(self, source: str, original: str, where: str, is_line: bool, translation: str) -> str:
         """Return a translation, or what the file has if its markup would be read otherwise.
 
         source: what the file has, with the names of the links in it.
         """
         if translation == source:
             return original
-        text = NUMBERS.sub(r"\1\\\2", STARTS.sub(r"\1\\\2", translation))
-        text = CLOSING.sub(r"\\\1", text) if is_heading else text
+        text = CLOSING.sub(r"\\\1", translation) if is_line else escaped(translation)
         text = BLANK.sub(r"\1", text)
         text = text if "``" in source else text.replace("``", "` `")  # two pieces of code would be one
         if self.markup(original) == self.markup(text):
@@ -182,8 +151,8 @@ class Page:
 
     def markup(self, raw: str) -> tuple[list[tuple[str, str]], collections.Counter[tuple[str, ...]]]:
         """Return which blocks a text is, and what it has inside of them beside words, each with how often."""
-        env = {"references": dict(self.env.get("references", {}))}
-        tokens = parser().parse(PREFIX.sub("\n", raw), env)
+        env = {"references": collections.ChainMap({}, self.env["references"])}
+        tokens = parser().parse(escaped(PREFIX.sub("\n", raw)), env)
         children = itertools.chain.from_iterable(token.children or () for token in tokens)
         inside = [
             (
@@ -196,7 +165,7 @@ class Page:
         blocks = [(token.type, "" if token.type == "inline" else token.content) for token in tokens]
         return blocks, collections.Counter(kind for kind in inside if kind[0] not in TEXTS)
 
-    def place_of(self, token: Any, kind: str) -> Place | None:
+    def place_of(self, token: Any, is_cell: bool) -> Place | None:
         """Return where the content of a token stands; None if it is not found as it is."""
         rows = token.content.split("\n")
         starts, in_file = [0], []
@@ -204,30 +173,28 @@ class Page:
             if number >= len(self.lines):
                 return None
             body = self.lines[number].rstrip("\r\n")
-            column = self.column_of(row, body, kind, number)
+            column = self.column_of(row, body, number) if is_cell else column_of(row, body)
             if column is None:
                 return None
             in_file.append(self.starts[number] + column)
             starts.append(starts[-1] + len(row) + 1)
         return Place(tuple(starts[:-1]), tuple(in_file))
 
-    def column_of(self, row: str, body: str, kind: str, number: int) -> int | None:
-        """Return where a row of content begins in a line."""
-        if kind in ("th_open", "td_open"):
-            start = self._cell[1] if self._cell[0] == number else 0
-            column = body.find(row, start)
-            is_cell = column >= 0 and "|" not in row and re.search(r"(?:^|\|)[\s>]*$", body[start:column])
-            if not is_cell:
-                return None
-            end = body.find("|", column + len(row))
-            self._cell = number, len(body) if end < 0 else end
-            return column
-        if kind == "heading_open" and (found := re.search(rf"#{{1,6}}[ \t]+{re.escape(row)}", body)):
-            return found.end() - len(row)
-        for text in (body, body.rstrip()):
-            if text.endswith(row):
-                return len(text) - len(row)
-        return None
+    def column_of(self, row: str, body: str, number: int) -> int | None:
+        """Return where a cell begins in a line."""
+        start = self._cell[1] if self._cell[0] == number else 0
+        column = body.find(row, start)
+        if column < 0 or "|" in row or not re.search(r"(?:^|\|)[\s>]*$", body[start:column]):
+            return None
+        end = body.find("|", column + len(row))
+        self._cell = number, len(body) if end < 0 else end
+        return column
+
+
+def column_of(row: str, body: str) -> int | None:
+    """Return where a row of content begins in a line, whose spaces may be those that a tab stands for."""
+    column = body.rfind(row.lstrip())
+    return None if column < 0 else column + len(row.lstrip()) - len(row)
 
 
 def text_of(pieces: Sequence[Piece]) -> str:
@@ -306,9 +273,8 @@ def end_of(child: Any, content: str, at: int) -> int | None:
 
 
 def text_tokens(raw: str) -> Iterator[Token]:
-    """Yield the tokens of a text, in which addresses and what no model should read are marks."""
-    places = [found.span() for found in SPECIAL.finditer(raw)]
-    places += [place for kind in ("urls", "emails") for place in places_of_kind(kind, raw)]
+    """Yield the tokens of a text, in which addresses are marks."""
+    places = [place for kind in ("urls", "emails") for place in places_of_kind(kind, raw)]
     reached = 0
     for start, end in sorted(places):
         if start >= reached:
