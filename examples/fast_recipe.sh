@@ -21,7 +21,7 @@ once larger_model train multi30k 4500 0
 once distilled distil $runs --source $en --reference $de --output $runs/distilled.de
 
 # A model of both directions, and what it makes of the German side.
-layers=(--set model.encoder_layers=6 --set model.decoder_layers=2)
+layers=(--set model.encoder_layers=6 --set model.decoder_layers=2 --set model.positions=rotary)
 once pretrained train multi30k/pretrained 7000 0 "${layers[@]}" --set run_folder=${runs}_fast_pretrained
 once back_translated distil ${runs}_fast_pretrained --source $de --reference $en \
   --output ${runs}_fast_pretrained/back_translated.en
