@@ -66,6 +66,8 @@ def test_a_line_as_long_as_the_longest_is_not_broken_and_a_word_never_is():
     assert laid_out("aaaaaaa bbb", 3, "\r\n") == "aaaaaaa\r\nbbb"
     assert laid_out("aa\nbb", 2, "\n") == "aa\nbb"
     assert shown_length(" <i>a</i> {\\an8}b ") == 3
+    cue = "WEBVTT\n\n00:01.000 --> 00:02.000\n{} dog & a cat that are as many letters as they were.\n"
+    assert through("vtt", cue.format("a"), lambda text: f"A{text[1:]}") == cue.replace("&", "&amp;").format("A")
     assert balanced(["aaa"], 2) == ["aaa"]
 
 

@@ -201,5 +201,5 @@ def balanced(words: Sequence[str], count: int) -> list[str]:
 
 
 def shown_length(line: str) -> int:
-    """Return how many characters of a line are shown: without tags."""
-    return len(re.sub(r"<[^<>]*>|\{[^{}]*\}", "", line).strip())
+    """Return how many characters of a line are shown: without tags, and `&amp;` is one."""
+    return len(re.sub(r"&#?\w+;", "&", re.sub(r"<[^<>]*>|\{[^{}]*\}", "", line)).strip())
