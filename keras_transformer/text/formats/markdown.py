@@ -52,6 +52,7 @@ def written_in_line(text: str) -> str:
     return written(text).replace("\\|", "|")
 
 
+IN_CELL = Notation(re.compile(r"\\\|"), lambda _: "|", written)
 NOTATION = Notation(re.compile(r"\\[!-/:-@\[-`{-~]"), lambda escape: escape[1], written)
 
 
@@ -167,24 +168,26 @@ class Page:
 
     def place_of(self, token: Any, is_cell: bool) -> Place | None:
         """Return where the content of a token stands; None if it is not found as it is."""
-        rows = token.content.split("\n")
-        starts, in_file = [0], []
-        for number, row in enumerate(rows, start=token.map[0]):
+        starts, in_file, reached = list[int](), list[int](), 0
+        for number, row in enumerate(token.content.split("\n"), start=token.map[0]):
             if number >= len(self.lines):
                 return None
             body = self.lines[number].rstrip("\r\n")
-            column = self.column_of(row, body, number) if is_cell else column_of(row, body)
+            column = self.column_of_cell(row.replace("|", "\\|"), body, number) if is_cell else column_of(row, body)
             if column is None:
                 return None
-            in_file.append(self.starts[number] + column)
-            starts.append(starts[-1] + len(row) + 1)
-        return Place(tuple(starts[:-1]), tuple(in_file))
+            behind_bars = [found.end() for found in re.finditer(r"\|", row)] if is_cell else []  # \| in the file
+            for count, start in enumerate([0, *behind_bars]):
+                starts.append(reached + start)
+                in_file.append(self.starts[number] + column + start + count)
+            reached += len(row) + 1
+        return Place(tuple(starts), tuple(in_file))
 
-    def column_of(self, row: str, body: str, number: int) -> int | None:
+    def column_of_cell(self, row: str, body: str, number: int) -> int | None:
         """Return where a cell begins in a line."""
         start = self._cell[1] if self._cell[0] == number else 0
         column = body.find(row, start)
-        if column < 0 or "|" in row or not re.search(r"(?:^|\|)[\s>]*$", body[start:column]):
+        if column < 0 or not re.search(r"(?:^|\|)[\s>]*$", body[start:column]):
             return None
         end = body.find("|", column + len(row))
         self._cell = number, len(body) if end < 0 else end
@@ -242,7 +245,7 @@ def tokens_of(token: Any, place: Place, file: str) -> list[Piece] | None:
 def picture(child: Any, raw: str) -> Token:
     """Return the mark of a picture, inside of which its alternative text is translated."""
     label = child.content
-    if not raw.startswith(f"![{label}]") or any(each.type not in TEXTS[:2] for each in child.children):
+    if not raw.startswith(f"![{label}]") or any(each.type not in TEXTS[:2] for each in child.children or ()):
         return Token(raw, "", True)
     raw = raw[: 2 + len(label)] + with_name(raw[2 + len(label) :], label)
     inner = (Inner(2, 2 + len(label), NOTATION.passage(label)),) if any(map(str.isalpha, label)) else ()
@@ -278,9 +281,7 @@ def text_tokens(raw: str) -> Iterator[Token]:
     reached = 0
     for start, end in sorted(places):
         if start >= reached:
-            if start > reached:
-                yield Token(raw[reached:start], raw[reached:start])
+            yield from IN_CELL.tokens(raw[reached:start])
             yield Token(raw[start:end], "", True)
             reached = end
-    if reached < len(raw):
-        yield Token(raw[reached:], raw[reached:])
+    yield from IN_CELL.tokens(raw[reached:])
