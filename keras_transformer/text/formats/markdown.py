@@ -29,7 +29,7 @@ FRONT_MATTER = re.compile(
 BREAK = re.compile(r"[ \t]*\\?\n[ \t]*")
 SIGNS = re.compile(r"[\\`*\[\]]|<(?=[A-Za-z/!?])|(?<!\w)_|_(?!\w)|~~|&(?=#?\w+;)|\A\s*>|\|")
 STARTS = re.compile(  # of a list, heading or definition
-    r"(?m)^([ \t>]*\d{0,9})((?:[-+.)]|#{1,6}|(?<!\d):)(?=[ \t]|$)|(?:=+|-+)(?=[ \t]*$))"
+    r"(?m)^([ \t>]*\d{0,9})((?:[-+]|(?<=\d)[.)]|#{1,6}|(?<!\d):)(?=[ \t]|$)|(?:=+|-+)(?=[ \t]*$))"
 )
 PREFIX = re.compile(r"(?:\r\n?|\n)[ \t>]*")  # of a line, in lists and quotes
 BLANK = re.compile(rf"({PREFIX.pattern})(?:{PREFIX.pattern})+")  # where a translation is shorter than the lines
@@ -143,17 +143,18 @@ class Page:
         text = CLOSING.sub(r"\\\1", translation) if is_line else escaped(translation)
         text = BLANK.sub(r"\1", text)
         text = text if "``" in source else text.replace("``", "` `")  # two pieces of code would be one
-        if self.markup(original) == self.markup(text):
+        if self.markup(original, is_line) == self.markup(text, is_line):
             return text
         log.warning(
             "%s stays as it is: the markup of %r would be read otherwise than that of %r", where, text, original
         )
         return original
 
-    def markup(self, raw: str) -> tuple[list[tuple[str, str]], collections.Counter[tuple[str, ...]]]:
+    def markup(self, raw: str, is_line: bool) -> tuple[list[tuple[str, str]], collections.Counter[tuple[str, ...]]]:
         """Return which blocks a text is, and what it has inside of them beside words, each with how often."""
         env = {"references": collections.ChainMap({}, self.env["references"])}
-        tokens = parser().parse(escaped(PREFIX.sub("\n", raw)), env)
+        read = parser().parseInline if is_line else parser().parse
+        tokens = read(escaped(PREFIX.sub("\n", raw)), env)
         children = itertools.chain.from_iterable(token.children or () for token in tokens)
         inside = [
             (
