@@ -42,9 +42,8 @@ class MinimumBayesRisk(Engine):
             search finds are candidates too.
         samples: translations that are drawn for each line, 1 to 1024. An export draws as many at once as its beam is
             wide.
-        temperature: of what is drawn; the expectation is over P^(1 / temperature). How often a text was drawn is told
-            by its probability, and so too low for a temperature below 1. None: that of the engine, which then searches
-            without one, or 0.7 if it has none.
+        temperature: of what is drawn; the expectation is over P^(1 / temperature). None: that of the engine, which then
+            searches without one, or 0.7 if it has none.
         seed: the same one draws the same. None: that of the engine.
 
     Raises ConfigError for a number beyond its limits, for an engine that does not draw, and for one that draws among
@@ -125,8 +124,9 @@ def decided(found: Candidates, drawn: Sequence[tuple[int, Sequence[Translation]]
     """
     counts: dict[str, float] = collections.defaultdict(float)
     for draws, translations in drawn:
-        for translation in translations:
-            counts[translation.text] += expected_count(translation.score, draws)
+        expected = counts_of_draws([translation.score for translation in translations], draws)
+        for translation, count in zip(translations, expected, strict=True):
+            counts[translation.text] += count
     different = {each.text: each for _, translations in drawn for each in translations}
     different |= {each.text: each for each in found.translations}
     of_texts = {text: ngrams_of(text) for text in different}
@@ -135,6 +135,20 @@ def decided(found: Candidates, drawn: Sequence[tuple[int, Sequence[Translation]]
     best = sorted(different, key=lambda text: -utilities[text])[:shown]
     translations = [different[text]._replace(score=utilities[text], confidence=None) for text in best]
     return Candidates(translations, truncated=found.truncated)
+
+
+def counts_of_draws(log_probabilities: Sequence[float], draws: int) -> list[float]:
+    """Return how often texts come among draws that have these texts alone: in all, as many as there are draws.
+
+    Their log P may all be too low by the same: a prefix, which every draw has, counts in it, and a temperature below 1
+    makes what is drawn more probable.
+    """
+    low, high = -100.0, 1000.0  # between which what is added to each is found
+    for _ in range(40):
+        middle = (low + high) / 2
+        counts = [expected_count(each + middle, draws) for each in log_probabilities]
+        low, high = (middle, high) if sum(counts) < draws else (low, middle)
+    return counts
 
 
 def expected_count(log_probability: float, draws: int) -> float:

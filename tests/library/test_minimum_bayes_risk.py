@@ -19,6 +19,7 @@ from keras_transformer.translation.exported import ExportedTranslator
 from keras_transformer.translation.minimum_bayes_risk import (
     MinimumBayesRisk,
     chrf,
+    counts_of_draws,
     decided,
     expected_count,
     mean_ngrams,
@@ -68,22 +69,32 @@ def test_the_expected_count_is_that_of_a_binomial_distribution_without_zero(prob
     assert expected_count(log_probability, draws) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("lacking", [0.0, 5.0, 400.0])
+def test_expected_counts_are_those_of_the_draws_whatever_all_probabilities_lack(lacking):
+    """As they lack that of a prefix, which all draws have."""
+    counts = counts_of_draws([math.log(each) - lacking for each in (0.6, 0.3, 0.1)], 30)
+    assert sum(counts) == pytest.approx(30) and counts == pytest.approx([18, 9, 3], abs=0.4)
+    assert counts_of_draws([-lacking - 3], 8) == pytest.approx([8])
+    assert counts_of_draws([-lacking - 3, -lacking - 9], 2) == pytest.approx([1, 1])
+
+
 def test_the_chosen_one_is_nearest_to_all_that_was_drawn():
     """The search found a short text that is the most probable one; most of what was drawn is longer, and alike."""
     likely = Candidates([Translation("Ja.", -1.0)])
     samples = drawn(**{"Ein Hund rennt.": -3.0, "Ein Hund rannte.": -4.0, "Ein Hund lief.": -4.0})
     [chosen] = decided(likely, [(64, samples)]).translations
     assert chosen.text == "Ein Hund rennt."
-    mean = mean_ngrams({each.text: expected_count(each.score, 64) for each in samples})
+    counts = counts_of_draws([each.score for each in samples], 64)
+    mean = mean_ngrams({each.text: count for each, count in zip(samples, counts, strict=True)})
     assert chosen.score == max(chrf(ngrams_of(each.text), mean) for each in samples)
     often = [(64, [*samples, Translation("Ja.", math.log(0.9))])]
     assert decided(likely, often).translations[0].text == "Ja."  # nine of ten draws are that
 
 
-def test_rounds_count_as_one():
+def test_the_same_round_again_changes_nothing():
     samples = drawn(**{"ab": -2.0, "abc": -3.0, "xyz": -3.0})
-    one, two = decided(Candidates([]), [(8, samples)], shown=3), decided(Candidates([]), [(4, samples)] * 2, shown=3)
-    assert [each.text for each in one.translations] == [each.text for each in two.translations]
+    one, two = (decided(Candidates([]), [(8, samples)] * rounds, shown=3).translations for rounds in (1, 2))
+    assert [(each.text, round(each.score, 9)) for each in one] == [(each.text, round(each.score, 9)) for each in two]
 
 
 @pytest.fixture(scope="module")
