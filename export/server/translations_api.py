@@ -24,7 +24,7 @@ from keras_transformer.text.sentences import LINE_END, paragraphs_of, sentences_
 from .bounds import check_bounds
 from .bytes_in_flight import Share
 from .dispatcher import NOBODY, RECORD, Dispatcher
-from .errors import RequestError, answered_as, invalid, shown
+from .errors import Code, RequestError, answered_as, invalid, shown
 from .exchange import Answer, as_json, content_of, encoded_json, unless_disconnected
 from .json_codec import parsed
 from .live_sentences import limits_of, live_pieces, look
@@ -282,9 +282,9 @@ class Events(Response):
             with self._held:
                 async with asyncio.timeout(self._seconds):
                     await unless_disconnected(Request(scope, receive), self._send(send))
-        except RequestError as error:
-            last = b"data: %s\n\n" % json.dumps(as_openai(error).content).encode() + END
-        except Exception as error:  # a fault of this server
+        except Exception as error:
+            if isinstance(error, TimeoutError):
+                error = RequestError(Code.DEADLINE_EXCEEDED, "The answer was not read within the deadline.")
             last = b"data: %s\n\n" % json.dumps(as_openai(answered_as(error)).content).encode() + END
         await send({"type": "http.response.body", "body": last, "more_body": False})
 

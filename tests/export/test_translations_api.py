@@ -1,5 +1,7 @@
 """`POST /v1/translations` of the local server, at once and as a stream."""
 
+import asyncio
+import contextlib
 import json
 
 import pytest
@@ -7,7 +9,7 @@ import requests
 
 from export.server.options import ServerOptions
 from export.server.process import local_server
-from export.server.translations_api import Divided
+from export.server.translations_api import Divided, Events
 from tests.support.languages import many, pair, write_models
 from tests.support.translations import ask, streamed
 
@@ -142,3 +144,21 @@ def test_a_stream_whose_client_leaves_ends(server):
 def test_a_divided_text_whose_sentences_stay_is_itself(text):
     divided = Divided.of(text, "en")
     assert "".join([*map(divided.next_piece, divided.parts), divided.rest()]) == text
+
+
+def test_a_stream_that_is_read_too_slowly_ends_late_and_not_by_a_fault_of_the_server(caplog):
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+        if message.get("body") == b"data: 1\n\n":
+            await asyncio.Event().wait()  # the client reads nothing
+
+    async def events():
+        yield b"data: 1\n\n"
+
+    answer = Events(events(), contextlib.ExitStack(), seconds=0.01)
+    asyncio.run(answer({"type": "http"}, asyncio.Event().wait, send))
+    error = json.loads(sent[-1]["body"].partition(b"\n")[0].removeprefix(b"data: "))["error"]
+    assert (error["code"], error["message"]) == (504, "The answer was not read within the deadline.")
+    assert not caplog.records and not sent[-1]["more_body"]
