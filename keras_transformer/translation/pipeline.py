@@ -55,7 +55,7 @@ def pipeline(
     match = TASK.fullmatch(task) if isinstance(task, str) else None
     if match is None:
         raise ConfigError(f"The task is {task!r:.60}; it must be 'translation' or 'translation_XX_to_YY'.")
-    if model in (None, ""):
+    if model is None or (isinstance(model, str) and not model):
         raise ConfigError("A pipeline has no model of its own: name one, such as model='Helsinki-NLP/opus-mt-en-de'.")
     if not isinstance(model, str | os.PathLike | Engine):
         raise ConfigError(f"The model is {model!r:.60}; it must be a name, a folder, or what has opened one here.")

@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 import keras_transformer as kt
@@ -131,6 +132,7 @@ REFUSALS = [
     (dict(model=""), "has no model of its own"),
     (dict(task="summarization"), "The task is 'summarization'; it must be 'translation' or 'translation_XX_to_YY'"),
     (dict(task=3), "The task is 3"),
+    (dict(model=np.zeros(2)), "The model is array"),
     (dict(model=3), "The model is 3; it must be a name, a folder, or what has opened one here"),
     (dict(tokenizer="another"), "its own tokenizer"),
     (dict(dtype="float16"), "dtype is float16; it must be float32 or bfloat16"),
