@@ -57,6 +57,7 @@ def upper(line):
 
 CASES = {  # a body, and what is read of it
     "runs that look alike": (p(r("A d"), "<w:proofErr/>", r("og", "<w:lang/>"), r(" runs.")), ["A dog runs."]),
+    "an element in a text, which is none": (p("<w:r><w:t>A<w:tab/>dog</w:t></w:r>", r("Two cats.")), ["Two cats."]),
     "sentences": (p(r("A dog. "), r("Two", BOLD), r(" cats.")), ["A dog.", "Two cats."]),
     "a tab": (p("<w:pPr><w:tabs/></w:pPr>", r("Name:"), "<w:r><w:tab/><w:t>Jo</w:t></w:r>"), ["Name:", "Jo"]),
     "a tab within a run": (p("<w:r><w:t>One</w:t><w:tab/><w:t>two</w:t></w:r>"), ["One", "two"]),

@@ -189,6 +189,7 @@ def test_python_markdown_reads_the_same_blocks_and_names():
         "# <!-- c --> 1. dog",
         "# a # #",
         "dog\n===",
+        "a\n     * dog",
     ],
 )
 def test_what_looks_like_a_block_where_none_begins_is_text(file):

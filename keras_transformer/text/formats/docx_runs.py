@@ -249,7 +249,7 @@ class DocumentXml:
         for number, each in enumerate(inside):
             event, last = self.xml.events[each.first], number == len(inside) - 1
             item = Item("mark", each.first, each.last + 1, "", run, format, number == 0, last)
-            if event.name == "t":
+            if event.name == "t" and not any(self.xml.children(each)):
                 yield item._replace(kind="text", text=text_of(self.xml.inside(each)))
             elif event.name in CHARACTERS or (event.name == "br" and not event.attributes):
                 yield item._replace(kind="text", text=CHARACTERS.get(event.name, "\n"))

@@ -29,7 +29,7 @@ FRONT_MATTER = re.compile(
 BREAK = re.compile(r"[ \t]*\\?\n[ \t]*")
 SIGNS = re.compile(r"[\\`*\[\]]|<(?=[A-Za-z/!?])|(?<!\w)_|_(?!\w)|~~|&(?=#?\w+;)|\A\s*>|\|")
 STARTS = re.compile(  # of a list, heading or definition
-    r"(?m)^([ \t>]*\d{0,9})((?:[-+]|(?<=\d)[.)]|#{1,6}|(?<!\d):)(?=[ \t]|$)|(?:=+|-+)(?=[ \t]*$))"
+    r"(?m)^([ \t>]*\d{0,9})((?:[-+*]|(?<=\d)[.)]|#{1,6}|(?<!\d):)(?=[ \t]|$)|(?:=+|-+)(?=[ \t]*$))"
 )
 PREFIX = re.compile(r"(?:\r\n?|\n)[ \t>]*")  # of a line, in lists and quotes
 BLANK = re.compile(rf"({PREFIX.pattern})(?:{PREFIX.pattern})+")  # where a translation is shorter than the lines
