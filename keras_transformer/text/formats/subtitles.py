@@ -4,14 +4,14 @@ Only the texts of cues change. pysubs2, which the tests read these files with, w
 anew, and leave out notes, styles and settings.
 """
 
-import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.files import BYTE_ORDER_MARK, read_whole_lines
-from keras_transformer.text.formats.parts import PLAIN, Field, Notation, Part, located, unescaped
+from keras_transformer.text.formats.html import HTML
+from keras_transformer.text.formats.parts import PLAIN, Field, Notation, Part, located
 from keras_transformer.text.passages import Passage, Token
 
 LONGEST_LINE = 42  # characters of a line, unless the cue has longer ones: what is usual on a screen
@@ -36,7 +36,6 @@ class Dialect(NamedTuple):
     example: str
 
 
-ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);?")
 SRT = Dialect(
     re.compile(rf"\ufeff?\s*{LOOSE_CLOCK}\s*-->\s*{LOOSE_CLOCK}(?:\s.*)?"),
     re.compile(r"</?(?:[biusBIUS]|font\b[^<>]*|FONT\b[^<>]*)>|\{(?:[\\/][^{}]*|[biusBIUS])\}"),
@@ -46,7 +45,7 @@ SRT = Dialect(
 VTT = Dialect(
     re.compile(rf"\s*{CLOCK}\s*-->\s*{CLOCK}(?:\s.*)?"),
     re.compile(r"<[^<>]*>"),
-    Notation(ENTITY, unescaped, lambda text: html.escape(text, quote=False).replace("\xa0", "&nbsp;")),
+    HTML,
     "00:01.000 --> 00:02.500",
 )
 
