@@ -69,6 +69,7 @@ FILES = {  # of about n characters
     "one record": ("jsonl", lambda n: '{"text": "' + "A \\u00e9 dog. " * (n // 14) + '"}\n'),
     "links": ("markdown", lambda n: "".join(f"A **dog** [runs][{k}].\n\n[{k}]: u\n\n" for k in range(n // 35))),
     "notes of Markdown": ("markdown", lambda n: "".join(f"[^{k}]: A dog\n\n    runs.\n\n" for k in range(n // 30))),
+    "a reference that does not end": ("markdown", lambda n: "a [a][" + "b" * n),
     "notes in notes": ("markdown", lambda n: "".join(f"{'    ' * k}!!! note\n\n" for k in range(int(n**0.5) // 2))),
 }
 FILES |= {  # signs of Markdown that nothing closes

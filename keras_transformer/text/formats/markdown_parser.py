@@ -27,7 +27,7 @@ BLOCK = re.compile(
     r"|:{3,}[ \t]*(?:\{[^{}]*+\}|[\w-]++)?(?:[ \t]*\[|[ \t]+|$)|/{3,}[ \t]*(?:[\w-]++[ \t]*)?(?:\|[ \t]*|$)|-+8<-.*"
     r"|(?P<goes_on>:[ \t]+|\[\^[^\]\s]++\]:[ \t]*|\*\[[^\]]++\]:[ \t]*)"  # a definition, note or abbreviation
 )
-REFERENCE = re.compile(r"\]\[([^\[\]]*[^\s\[\]][^\[\]]*)\]|\[([^\[\]]*[^\s\[\]][^\[\]]*)\]\[\]")
+REFERENCE = re.compile(r"\]\[([^\[\]]++)\]|\[([^\[\]]++)\]\[\]")
 
 
 @functools.cache
@@ -69,6 +69,7 @@ def parsed(text: str, env: dict[str, Any]) -> list[Any]:
 
     tokens, references = parser().parse(text, env), env.setdefault("references", {})
     names = {normalizeReference(name or label) for name, label in REFERENCE.findall(text)} - references.keys()
+    names.discard("")
     if not names:
         return tokens
     references.update((name, {"href": "", "title": ""}) for name in names)
