@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from keras_transformer.ground.errors import UserError, first_line_of
 from keras_transformer.ground.notations import json_of
 from keras_transformer.models.imported.families import FAMILIES, NAMES, why_not
+from keras_transformer.models.imported.weight_files import INDEX, WEIGHTS, files_of_arrays
 from keras_transformer.runs.run_folder import RUN_MODEL, holds_preset
 
 NAME = re.compile(r"hf:/{1,2}(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")  # a Path has one slash
@@ -26,7 +27,6 @@ SMALL_FILES = (  # by their whole names: a pattern with * would match ../ too
     *(name for family in FAMILIES.values() for name in (*family.needed, *family.either, *family.optional)),
 )
 OUR_WEIGHTS = ("model.weights.h5",)
-IMPORTED_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the second, a pickle, only if there is not the first
 
 
 class HubError(UserError):
@@ -57,12 +57,18 @@ def download(name: str | os.PathLike) -> pathlib.Path:
             "pip install 'keras-transformer-mt[hub]'."
         ) from None
     repository = match["repository"]
-    with explained(name, repository):
-        folder = pathlib.Path(snapshot_download(repository, revision=match["revision"], allow_patterns=[*SMALL_FILES]))
-    for weights in weights_of(folder, name):
+
+    def fetched(revision: str | None, *files: str) -> pathlib.Path:
         with explained(name, repository):
-            snapshot_download(repository, revision=folder.name, allow_patterns=[weights])
+            return pathlib.Path(snapshot_download(repository, revision=revision, allow_patterns=[*files]))
+
+    folder = fetched(match["revision"], *SMALL_FILES)
+    for weights in weights_of(folder, name):  # a pickle only if there is nothing better
+        index = fetched(folder.name, weights, weights + INDEX) / (weights + INDEX)
         if (folder / weights).exists():
+            break
+        if index.exists():
+            fetched(folder.name, *sorted(set(files_of_arrays(index).values())))
             break
     return folder
 
@@ -85,7 +91,7 @@ def weights_of(folder: pathlib.Path, name: str | os.PathLike) -> tuple[str, ...]
             f"{name} holds no model that can be opened here: its config.json has the model_type {model_type!r:.60}. "
             f"Models of {NAMES} can be, and presets and run folders of this project.{why_not(model_type)}"
         )
-    return IMPORTED_WEIGHTS
+    return tuple(WEIGHTS)
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from keras_transformer.commands.explain import app as explain_app
 from keras_transformer.commands.import_model import app as import_app
 from keras_transformer.commands.score import app as score_app
 from keras_transformer.commands.translate import app as translate_app
+from keras_transformer.ground.errors import UserError
 from keras_transformer.models import hub, presets
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.hub import Hub, asked, files_in, served
@@ -99,6 +100,19 @@ def test_weights_are_unpickled_only_if_there_are_no_others(local_hub):
     assert (hub.download("hf://me/pickled") / "pytorch_model.bin").read_bytes() == b"a pickle"
     local_hub.add("me/both", files | {"model.safetensors": b"weights"})
     assert not (hub.download("hf://me/both") / "pytorch_model.bin").exists()
+
+
+def test_of_weights_in_several_files_those_of_the_index_are_downloaded(local_hub):
+    index = b'{"weight_map": {"a": "model-1-of-2.safetensors", "b": "model-2-of-2.safetensors"}}'
+    files = {"config.json": b'{"model_type": "marian"}', "model.safetensors.index.json": index}
+    files |= {"model-1-of-2.safetensors": b"1", "model-2-of-2.safetensors": b"2"}
+    local_hub.add("me/large", files | HOSTILE | {"model-3-of-2.safetensors": b"3"})
+    folder = hub.download("hf://me/large")
+    assert files_in(folder) == files and local_hub.downloaded() == files.keys()
+    files["model.safetensors.index.json"] = b'{"weight_map": {"a": "../../outside.json"}}'
+    local_hub.add("me/hostile", files | HOSTILE)
+    with pytest.raises(UserError, match="no weight_map from arrays to names of files beside it"):
+        hub.download("hf://me/hostile")
 
 
 @pytest.mark.parametrize("name", ["hf://", "hf://me", "hf://me/a/b", "hf://me/a b", "hf://me/a@", "hf://../a/b"])

@@ -1,6 +1,7 @@
 """What MarianMTModel computes with random weights, the imported model computes too: logits, greedy and beam search."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -104,6 +105,18 @@ def test_the_pickle_has_the_same_weights(tmp_path, kind):
         assert imported.config == expected.config
         for name, value in values.items():
             np.testing.assert_array_equal(imported.values[name], value)
+
+
+def test_what_transformers_writes_as_several_files_is_the_same_model(tmp_path):
+    model = marian_mt(tmp_path / "one")
+    shutil.copytree(tmp_path / "one", tmp_path / "several")
+    (tmp_path / "several/model.safetensors").unlink()
+    model.save_pretrained(tmp_path / "several", max_shard_size="20KB")
+    assert len(list((tmp_path / "several").glob("model-*.safetensors"))) > 2
+    one, several = (import_huggingface(tmp_path / name) for name in ("one", "several"))
+    assert one.config == several.config and one.values.keys() == several.values.keys()
+    for name, value in one.values.items():
+        np.testing.assert_array_equal(several.values[name], value)
 
 
 def searched(pair, sources, options):

@@ -15,7 +15,6 @@ from keras_transformer.models.imported.generation import search_of
 from keras_transformer.models.imported.huggingface import (
     POSITION_TABLES,
     drop_if_equal,
-    read_weights,
     sinusoids_in,
     sinusoids_of,
     take_tied,
@@ -24,6 +23,7 @@ from keras_transformer.models.imported.huggingface import (
     vocabularies_in,
 )
 from keras_transformer.models.imported.vocabulary import Vocabulary
+from keras_transformer.models.imported.weight_files import read_weights
 from keras_transformer.models.imported.weights import Arrays
 from keras_transformer.pieces.pair_tokenizer import PairTokenizer
 from keras_transformer.pieces.tokenizer import Tokenizer, model_proto
@@ -114,6 +114,45 @@ def test_weights_are_those_of_safetensors_if_there_are_some(tmp_path):
     (tmp_path / "pytorch_model.bin").write_bytes(b"no weights")
     (tmp_path / "model.safetensors").write_bytes(safetensors({"a": A}))
     assert read_weights(tmp_path).path == tmp_path / "model.safetensors"
+
+
+def write_parts(folder, weight_map, **parts):
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+    for name, arrays in parts.items():
+        (folder / name).write_bytes(safetensors(arrays))
+
+
+def test_weights_in_several_files_are_one_model_by_their_index(tmp_path):
+    (tmp_path / "pytorch_model.bin").write_bytes(b"no weights")
+    write_parts(tmp_path, {"a": "first", "b": "second", "c": "first"}, first={"a": A, "c": A + 1}, second={"b": A + 2})
+    arrays = read_weights(tmp_path)
+    for number, name in enumerate("acb"):
+        np.testing.assert_array_equal(arrays.take(name, A.shape), A + number)
+    arrays.refuse_rest()
+
+
+@pytest.mark.parametrize(
+    ("weight_map", "sentence"),
+    [
+        ({"a": "first", "b": "first"}, "index.json tells of an array b, which no file has"),
+        ({"a": "../first"}, "index.json has no weight_map from arrays to names of files beside it"),
+        ({"a": "*"}, "index.json has no weight_map from arrays to names of files beside it"),
+        ({"a": 1}, "index.json has no weight_map from arrays to names of files beside it"),
+        (["first"], "index.json has no weight_map from arrays to names of files beside it"),
+        ({}, "index.json has no weight_map from arrays to names of files beside it"),
+    ],
+)
+def test_an_index_tells_of_arrays_in_files_beside_it(tmp_path, weight_map, sentence):
+    write_parts(tmp_path, weight_map, first={"a": A})
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        read_weights(tmp_path)
+
+
+def test_a_file_that_its_index_tells_of_is_missed_by_name(tmp_path):
+    write_parts(tmp_path, {"a": "first", "b": "second"}, first={"a": A})
+    with pytest.raises(FileNotFoundError) as raised:
+        read_weights(tmp_path)
+    assert raised.value.filename == str(tmp_path / "second")
 
 
 def test_the_search_is_that_of_generation_config_and_then_of_config(tmp_path):

@@ -21,7 +21,6 @@ from keras_transformer.models.imported.errors import ImportedModelError, refusin
 from keras_transformer.models.imported.generation import FORCED_BOS, forced_bos, generation_of
 from keras_transformer.models.imported.huggingface import (
     check_settings,
-    read_weights,
     refuse,
     special_ids,
     take_tied,
@@ -31,6 +30,7 @@ from keras_transformer.models.imported.marian_yaml import read_vocabulary
 from keras_transformer.models.imported.model import ImportedModel
 from keras_transformer.models.imported.tokenizer_json import spm_of_tokenizer_json
 from keras_transformer.models.imported.vocabulary import Vocabulary, renamed
+from keras_transformer.models.imported.weight_files import read_weights
 from keras_transformer.models.imported.weights import Arrays, Tokens
 from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.pieces.pair_tokenizer import PairTokenizer, pair_model_bytes

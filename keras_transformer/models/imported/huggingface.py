@@ -8,14 +8,14 @@ import numpy as np
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.errors import ConfigError
-from keras_transformer.models.imported.arrays import read_safetensors, read_settings
+from keras_transformer.models.imported.arrays import read_settings
 from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.generation import FORCED_BOS, forced_bos, generation_of, read_by_generate
 from keras_transformer.models.imported.marian_files import read_spm
 from keras_transformer.models.imported.marian_yaml import read_vocabulary
 from keras_transformer.models.imported.model import ImportedModel, languages_of_tags
-from keras_transformer.models.imported.torch_file import read_torch
 from keras_transformer.models.imported.vocabulary import Vocabulary
+from keras_transformer.models.imported.weight_files import read_weights
 from keras_transformer.models.imported.weights import Arrays, Tokens, values_of_blocks
 from keras_transformer.pieces.pair_tokenizer import PairTokenizer, pair_model_bytes
 from keras_transformer.pieces.tokenizer import Tokenizer, TokenizerError
@@ -43,7 +43,6 @@ IDS = {"eos": "eos_token_id", "pad": "pad_token_id", "start": "decoder_start_tok
 SAME_ON_BOTH_SIDES = {"encoder_attention_heads": "decoder_attention_heads", "encoder_ffn_dim": "decoder_ffn_dim"}
 POSITION_TABLES = tuple(f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder"))
 ROUNDING = 0.01  # how far a table of sinusoids may be off that was kept in bfloat16
-WEIGHTS = {"model.safetensors": read_safetensors, "pytorch_model.bin": read_torch}
 NOTES = {
     HUGGINGFACE: "as Hugging Face computes it; Helsinki's weights were trained with Marian's sinusoids and epsilon: "
     "`keras-transformer import --positions marian`",
@@ -98,17 +97,6 @@ def pair_in(folder: pathlib.Path) -> tuple[str | None, str | None]:
     settings = read_settings(path) if path.exists() else {}
     source, target = (settings.get(key) for key in ("source_lang", "target_lang"))
     return source if isinstance(source, str) else None, target if isinstance(target, str) else None
-
-
-def read_weights(folder: pathlib.Path) -> Arrays:
-    """Read model.safetensors or else pytorch_model.bin. Raises ImportedModelError if there is neither."""
-    for name, read in WEIGHTS.items():
-        if (folder / name).exists():
-            return Arrays(read(folder / name), folder / name)
-    raise ImportedModelError(
-        f"{folder} has no {' or '.join(WEIGHTS)}: other files of weights, and weights in several files, cannot be "
-        "imported."
-    )
 
 
 def check_settings(settings: Mapping[str, Any], path: pathlib.Path, needed: Mapping[str, Any]) -> None:

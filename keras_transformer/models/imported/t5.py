@@ -23,7 +23,6 @@ from keras_transformer.models.imported.huggingface import (
     IDS,
     check_settings,
     described,
-    read_weights,
     refuse,
     special_ids,
     take_tied,
@@ -32,6 +31,7 @@ from keras_transformer.models.imported.marian_files import read_spm
 from keras_transformer.models.imported.model import ImportedModel
 from keras_transformer.models.imported.t5_names import LM_HEAD, SHARED, UNUSED, weights_of_blocks
 from keras_transformer.models.imported.vocabulary import Vocabulary, renamed
+from keras_transformer.models.imported.weight_files import read_weights
 from keras_transformer.models.imported.weights import Arrays, Tokens, values_of_blocks
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, TARGET, Languages
 from keras_transformer.pieces.languages import CODE
