@@ -21,6 +21,7 @@ from keras_transformer.translation.minimum_bayes_risk import MinimumBayesRisk
 from keras_transformer.translation.parallel import tune_for_translation
 from keras_transformer.translation.scorer import Scorer
 from keras_transformer.translation.translator import Translator
+from train.data.files import aligned_pairs
 
 RESAMPLES = 1_000
 LONGEST_LOOP, TIMES = 4, 3  # words that come so often, one after the other, are a loop
@@ -51,8 +52,8 @@ def measure(
 ) -> None:
     """Print a table in Markdown."""
     with exit_codes():
-        texts = [path.read_text(encoding="utf-8").splitlines() for path in (source, reference)]
-        pairs = list(zip(*texts, strict=True))[:: -(-len(texts[0]) // lines)]
+        pairs = aligned_pairs(source, reference)
+        pairs = pairs[:: -(-len(pairs) // lines)]
         tune_for_translation()
         print(f"{command_line('quality.decisions')} on {processor_and_cores()}\n\n{HEAD}", flush=True)
         translator = Translator.load(run)

@@ -22,6 +22,7 @@ from keras_transformer.text.spans import Protection
 from keras_transformer.translation.alignment_choice import JUDGED, MOST_PAIRS, TRANSLATED, error_rates
 from keras_transformer.translation.parallel import tune_for_translation
 from keras_transformer.translation.translator import Translator
+from train.data.files import aligned_pairs
 
 OPENS, CLOSES, TERM = "<b>", "</b>", "Qoph"
 HEAD = "| engine | links | tags right | terms right |\n|---|---:|---:|---:|"
@@ -39,8 +40,7 @@ def measure(
 ) -> None:
     """Print a table in Markdown: for the last block but one, the best attention, and each LiteRT file."""
     with exit_codes():
-        texts = [path.read_text(encoding="utf-8").splitlines()[:MOST_PAIRS] for path in (source, target)]
-        pairs = list(zip(*texts, strict=True))
+        pairs = aligned_pairs(source, target)[:MOST_PAIRS]
         tune_for_translation()
         print(f"{command_line('quality.placed')} on {processor_and_cores()}\n\n{HEAD}", flush=True)
         rates = error_rates(Translator.load(run), pairs)

@@ -1,9 +1,13 @@
 """Tags and terms that are placed: a right alignment places each at its word, and one that is off by a word none."""
 
+import gzip
+
 import pytest
 
+from benchmarks.quality import decisions, placed
 from benchmarks.quality.placed import inside, right_tags, right_terms, row, with_tag
 from keras_transformer.shortlist.certain_links import CertainLinks
+from tests.support.commands import assert_one_sentence, invoke
 from tests.support.engines import Writer, diagonal
 
 LINES = ["We saw 4 dogs, and Anna1 slept.", "Ben2 or Eve3 ate (all) 19 eggs!"]
@@ -26,3 +30,11 @@ def test_all_that_is_aligned_rightly_is_counted_and_nothing_else(alignment, shar
 def test_a_tag_is_around_a_word_without_its_marks():
     assert with_tag(LINES[1].split(), 4) == "Ben2 or Eve3 ate (<b>all</b>) 19 eggs!"
     assert inside("A (<b>Köter, 4</b>) B") == ["köter", "4"] and inside("no tags") == []
+
+
+@pytest.mark.parametrize("app", [placed.app, decisions.app])
+def test_texts_may_be_packed_and_have_as_many_lines(app, tmp_path):
+    source, target = tmp_path / "source.gz", tmp_path / "target"
+    source.write_bytes(gzip.compress(b"one\ntwo\n"))
+    target.write_text("eins\n")
+    assert_one_sentence(invoke(app, "run", source, target), "source.gz has 2 lines", "target has 1")
