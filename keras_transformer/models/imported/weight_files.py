@@ -36,7 +36,10 @@ def read_weights(folder: pathlib.Path) -> Arrays:
 def files_of_arrays(index: pathlib.Path) -> dict[str, str]:
     """Return in which file each array is, by an index. Raises ImportedModelError if it tells of none, or of others'."""
     files = read_json(index).get("weight_map")
-    names = list(files.values()) if isinstance(files, dict) else []
-    if not names or not all(isinstance(name, str) and FILE.fullmatch(name) for name in names):
+    if not isinstance(files, dict) or not files or not all(map(is_beside, files.values())):
         raise ImportedModelError(f"{index} has no weight_map from arrays to names of files beside it: copy it again.")
     return files
+
+
+def is_beside(name: object) -> bool:
+    return isinstance(name, str) and FILE.fullmatch(name) is not None
