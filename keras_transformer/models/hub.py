@@ -12,8 +12,7 @@ from collections.abc import Iterator
 
 from keras_transformer.ground.errors import UserError, first_line_of
 from keras_transformer.ground.notations import json_of
-from keras_transformer.models.imported.families import FAMILIES, NAMES, why_not
-from keras_transformer.models.imported.weight_files import INDEX, WEIGHTS, files_of_arrays
+from keras_transformer.models.imported.families import FAMILIES, INDEX, NAMES, WEIGHTS, why_not
 from keras_transformer.runs.run_folder import RUN_MODEL, holds_preset
 
 NAME = re.compile(r"hf:/{1,2}(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")  # a Path has one slash
@@ -68,6 +67,8 @@ def download(name: str | os.PathLike) -> pathlib.Path:
         if (folder / weights).exists():
             break
         if index.exists():
+            from keras_transformer.models.imported.weight_files import files_of_arrays  # it imports NumPy
+
             fetched(folder.name, *sorted(set(files_of_arrays(index).values())))
             break
     return folder
@@ -91,7 +92,7 @@ def weights_of(folder: pathlib.Path, name: str | os.PathLike) -> tuple[str, ...]
             f"{name} holds no model that can be opened here: its config.json has the model_type {model_type!r:.60}. "
             f"Models of {NAMES} can be, and presets and run folders of this project.{why_not(model_type)}"
         )
-    return tuple(WEIGHTS)
+    return WEIGHTS
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from keras_transformer.layers.embedding import sinusoidal_encoding
 from keras_transformer.models.imported import huggingface
 from keras_transformer.models.imported.arrays import read_safetensors
 from keras_transformer.models.imported.folder import import_folder, refuse_existing
-from keras_transformer.models.imported.generation import search_of
+from keras_transformer.models.imported.generation import read_by_generate, search_of
 from keras_transformer.models.imported.huggingface import (
     POSITION_TABLES,
     drop_if_equal,
@@ -155,13 +155,15 @@ def test_a_file_that_its_index_tells_of_is_missed_by_name(tmp_path):
     assert raised.value.filename == str(tmp_path / "second")
 
 
-def test_the_search_is_that_of_generation_config_and_then_of_config(tmp_path):
-    settings = {"num_beams": 6, "length_penalty": 0.5}
-    assert search_of(tmp_path, {}) == {"length_normalization": "tokens", "length_penalty": 1.0}
-    assert search_of(tmp_path, settings)["beam_size"] == 6
+def test_the_search_is_that_of_generation_config_or_without_it_of_config(tmp_path):
+    def kept(settings):
+        return search_of(*read_by_generate(tmp_path, settings))
+
+    usual, settings = {"length_normalization": "tokens", "length_penalty": 1.0}, {"num_beams": 6, "length_penalty": 0.5}
+    assert kept({}) == usual
+    assert kept(settings) == usual | {"beam_size": 6, "length_penalty": 0.5}
     (tmp_path / "generation_config.json").write_text('{"num_beams": 3}')
-    expected = {"length_normalization": "tokens", "length_penalty": 0.5, "beam_size": 3}
-    assert search_of(tmp_path, settings) == expected
+    assert kept(settings) == usual | {"beam_size": 3}
 
 
 def test_one_model_with_our_ids_for_both_sides_is_one_tokenizer_and_any_other_two(tmp_path, monkeypatch):

@@ -18,6 +18,8 @@ class Family(NamedTuple):
     either: tuple[str, ...] = ()
 
 
+WEIGHTS = "model.safetensors", "pytorch_model.bin"  # the best first, as in transformers: the second is a pickle
+INDEX = ".index.json"  # behind the name of what would be one file of weights
 SPM = "sentencepiece.bpe.model"
 ADDED = ("special_tokens_map.json", "added_tokens.json", "tokenizer.json")  # files that name pieces of languages
 FAMILIES = {  # by model_type

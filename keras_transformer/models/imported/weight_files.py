@@ -7,11 +7,10 @@ import re
 
 from keras_transformer.models.imported.arrays import read_json, read_safetensors
 from keras_transformer.models.imported.errors import ImportedModelError
+from keras_transformer.models.imported.families import INDEX, WEIGHTS
 from keras_transformer.models.imported.torch_file import read_torch
 from keras_transformer.models.imported.weights import Arrays
 
-WEIGHTS = {"model.safetensors": read_safetensors, "pytorch_model.bin": read_torch}  # the best first, as in transformers
-INDEX = ".index.json"  # behind the name of what would be one file
 FILE = re.compile(r"[\w-][\w.-]*")  # beside the index, and no pattern of names
 
 
@@ -20,7 +19,7 @@ def read_weights(folder: pathlib.Path) -> Arrays:
 
     Raises ImportedModelError if there is none, or it is damaged, and OSError if a file cannot be read.
     """
-    for name, read in WEIGHTS.items():
+    for name, read in zip(WEIGHTS, (read_safetensors, read_torch), strict=True):
         path, index = folder / name, folder / (name + INDEX)
         if path.exists():
             return Arrays(read(path), path)
