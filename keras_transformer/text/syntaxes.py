@@ -55,10 +55,10 @@ SYNTAXES = {
     "Chrome: $NAME$; shell, Python Template, PHP: $name": (
         rf"(?<!\$){_NO_WORD_BEFORE}\$[A-Za-z_][{_WORD}]*+\$(?![{_WORD}])|\$[A-Za-z_][{_WORD}]*+"
     ),
-    "Laravel, Rails routes: :name; Vue: @:key": (
+    "Laravel, Rails routes: :name; Vue: @:key, {'@'}": (
         rf"(?<!:){_NO_WORD_BEFORE}(?::(?:(?i:{_COLON_WORDS})(?![{_WORD}:])"
         rf"|(?=[A-Za-z]+(?:_|[a-z][A-Z])|[A-Z]{{2,}}(?![{_WORD}]))[A-Za-z][{_WORD}]*+(?!:))"
-        rf"|@(?:\.[{_WORD}]++)?+:(?:\([{_WORD}.]++\)|[{_WORD}]++(?:\.[{_WORD}]++)*+))"
+        rf"|@(?:\.[{_WORD}]++)?+:(?:\([{_WORD}.]++\)|[{_WORD}]++(?:\.[{_WORD}]++)*+))|\{{'[^'{{}}\n]++'\}}"
     ),
     "Mozilla's DTD, entities: &brand.name;, &#160;": (
         rf"(?<!&){_NO_WORD_BEFORE}&(?:[A-Za-z][\w.-]{{0,99}}+|#\d{{1,7}}+|#[xX][0-9A-Fa-f]{{1,6}}+);"

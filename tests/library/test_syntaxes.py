@@ -65,7 +65,7 @@ WRITTEN = {  # placeholders of each row of the table, as its libraries write the
     ],
     "Qt": ["%1", "%2", "%L1", "%1%2", "%n"],
     "Chrome": ["$NAME$", "$NAME", "$name", "$user_name"],
-    "Laravel, Rails": [":name", ":Name", ":count", ":attribute", ":first_name", ":userName", ":NAME", "@:common.hello"],
+    "Laravel, Rails": [":name", ":Name", ":attribute", ":first_name", ":userName", ":NAME", "@:common.hello", "{'@'}"],
     "Mozilla": ["&brandShortName;", "&nbsp;", "&#160;", "&#xA0;"],
     "wikis": ["[[name]]", "[[Page|text]]"],
     "React-Intl": ["<0>", "</0>", "<1/>", "<12 />"],
