@@ -58,6 +58,7 @@ FILES = {  # of about n characters
         ),
     ),
     "texts": ("json", lambda n: "{" + ", ".join(f'"{k}": "A dog."' for k in range(n // 20)) + "}"),
+    "forms of a text": ("json", lambda n: '{"a": "' + "a dog|{n} dogs|" * (n // 15) + '"}'),
     "texts in texts": (
         "json",
         lambda n: '{"a": [' * min(n // 14, 90) + '"A dog.", ' * (n // 10) + "0" + "]}" * min(n // 14, 90),

@@ -4,10 +4,13 @@ CLDR: https://cldr.unicode.org/index/cldr-spec/plural-rules, as Babel 2.19 has t
 https://doc.qt.io/qt-6/i18n-plural-rules.html.
 """
 
+import re
 from collections.abc import Mapping
 
 from keras_transformer.pieces.languages import short_code
 from keras_transformer.text.formats.filled_in import has_filled_in
+from keras_transformer.text.messages import without_messages
+from keras_transformer.text.syntaxes import PLACEHOLDER
 
 OTHER, ONE = "other", "one"
 ORDER = ("zero", ONE, "two", "few", "many", OTHER)
@@ -45,6 +48,7 @@ QT = {  # how many forms; all other languages have two
 }
 FORMS = {code: tuple(forms.split()) for forms, codes in CLDR.items() for code in codes.split()}
 FORMS_OF_QT = {code: count for count, codes in QT.items() for code in codes.split()}
+BAR = re.compile(r"(?P<quote>\"|&quot;)|\|")
 OTHER_CODES = {"iw": "he", "in": "id", "ji": "yi", "tl": "fil", "sh": "sr"}  # that Android and Qt have too
 
 
@@ -75,3 +79,19 @@ def text_for(category: str, texts: Mapping[str, str], language: str) -> str:
     if f"{ONE}+" in marked and category == ONE and ONE in texts and has_filled_in(texts[ONE], texts.get(OTHER, "")):
         return ONE
     return OTHER
+
+
+def divided(raw: str) -> list[str]:
+    """Return a text, as it is written, in its forms for numbers and the "|" between them: "a dog|{n} dogs".
+
+    Vue, Laravel and Symfony have them so. A sign in a placeholder, a message or quotation marks divides nothing.
+    """
+    hidden = PLACEHOLDER.sub(lambda found: "m" * len(found[0]), without_messages(raw))
+    parts, reached, is_quoted = [], 0, False
+    for found in BAR.finditer(hidden):
+        if found["quote"]:
+            is_quoted = not is_quoted
+        elif not is_quoted:
+            parts += [raw[reached : found.start()], "|"]
+            reached = found.end()
+    return [*parts, raw[reached:]]
