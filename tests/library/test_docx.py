@@ -96,6 +96,11 @@ CASES = {  # a body, and what is read of it
     ),
     "a table": ("<w:tbl><w:tr><w:tc>" + p(r("a")) + "</w:tc><w:tc>" + p(r("b")) + "</w:tc></w:tr></w:tbl>", ["a", "b"]),
     "a text box": (p(r("a "), box(p(r("in")), p(r("box"))), r("b")), ["a b", "in", "box"]),
+    "a text box before a tab": (p(r("a "), box(p(r("in"))), r("b"), "<w:r><w:tab/></w:r>", r("c")), ["a b", "in", "c"]),
+    "a text box between tabs": (
+        p(r("a"), "<w:r><w:tab/></w:r>", box(p(r("b"), "<w:r><w:tab/></w:r>", r("c"))), "<w:r><w:tab/></w:r>", r("d")),
+        ["a", "b", "c", "d"],
+    ),
     "a text box alone": (p(box(p(r("in")))), ["in"]),
     "text boxes in each other": (
         p(
@@ -275,6 +280,17 @@ def test_a_field_without_an_end_is_named_since_all_behind_it_stays(caplog):
     through(docx(p(r("a")) + p(begin, r("b")) + p(r("c")), header1=p(r("d"))), seen=seen)
     assert seen == ["a", "d"] and caplog.messages == [
         "a.docx, word/document.xml: a field that begins has no end, so that the text behind it stays as it is"
+    ]
+
+
+@pytest.mark.parametrize("container", ["ins", "hyperlink"])
+def test_a_paragraph_that_stays_since_a_field_divides_what_is_in_it_is_named(container, caplog):
+    begin, end = (
+        f'<w:{container}><w:r><w:fldChar w:fldCharType="{kind}"/></w:r></w:{container}>' for kind in ("begin", "end")
+    )
+    through(docx(p(r("A dog.")) + p(begin, "<w:r><w:instrText>XE x</w:instrText></w:r>", end, r("Cats."))))
+    assert caplog.messages == [
+        "a.docx, word/document.xml: a paragraph stays as it is, since a field divides a link or a tracked change: Cats."
     ]
 
 

@@ -40,6 +40,12 @@ def docx_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Ite
     for member, document in documents.items():
         if document.fields:
             log.warning("%s: a field that begins has no end, so that the text behind it stays as it is", document.name)
+        for text in document.divided:
+            log.warning(
+                "%s: a paragraph stays as it is, since a field divides a link or a tracked change: %.60s",
+                document.name,
+                text,
+            )
         for number, stretch in enumerate(document.stretches, start=1):
             passage = stretch.passage()
             passage.where = f"{name}, {member}, text {number:,}"

@@ -163,6 +163,7 @@ class DocumentXml:
         self.prefix = self._prefix(root)
         self.stretches: list[Stretch] = []
         self.fields = 0  # that are open at the end of a paragraph
+        self.divided: list[str] = []  # texts of paragraphs that stay, in which a field divides a container
         self._left: list[Element] = []  # what is deleted, with all that is in it
         self._done: list[tuple[int, int, str]] = []  # of `with_texts`: events, and what stands for them, the last first
         outer = 0
@@ -176,6 +177,7 @@ class DocumentXml:
             self.fields = 0 if is_inside else before
             self._paragraph(paragraph)
             self.fields = before if is_inside else self.fields
+        self.stretches.sort(key=lambda stretch: stretch.first)  # one may stand behind a text box of its paragraph
 
     def _prefix(self, number: int) -> str:
         """Return the prefix of an element: other vocabularies have <p>, <r> and <t> too."""
@@ -356,7 +358,8 @@ def closing_of(items: Sequence[Item], place: int) -> int:
 def with_fields(items: Sequence[Item], document: DocumentXml) -> list[Item]:
     """Return items with a mark for each field, but a container for a link; what is no whole field divides the text.
 
-    Fields that go on in the next paragraph are counted in `document.fields`. [] if one divides a container.
+    Fields that go on in the next paragraph are counted in `document.fields`. [] if one divides a container: its text is
+    then in `document.divided`.
     """
     found, place, depth, is_divided = list[Item](), 0, 0, False
     while place < len(items):
@@ -377,6 +380,9 @@ def with_fields(items: Sequence[Item], document: DocumentXml) -> list[Item]:
         is_divided = is_divided or not is_balanced(items[place:end]) or (depth > 0 and new[0].kind == "split")
         found += new
         place = end
+    text = "".join(item.text for item in items if item.kind == "text")
+    if is_divided and any(map(str.isalpha, text)):
+        document.divided.append(text)
     return [] if is_divided else found
 
 
