@@ -63,6 +63,15 @@ def test_what_would_lose_its_markup_is_refused_unless_somebody_says_that_lines_a
         assert format_for(name, None, format) == format
 
 
+@pytest.mark.parametrize(
+    ("name", "way"), [("film.ass", "save it as HTML, text or SRT"), ("Localizable.xcstrings", "export it as XLIFF")]
+)
+@pytest.mark.parametrize("format", [None, "json", LINES])
+def test_what_no_format_reads_is_refused_with_a_way_out(name, way, format):
+    with pytest.raises(ConfigError, match=rf"{name} ends in .*, which no format reads: {way} first"):
+        format_for(name, None, format)
+
+
 def test_every_ending_leads_to_a_format_that_exists():
     for formats in ((format,) for format in USUAL.values()):
         assert set(formats) <= set(FORMATS)

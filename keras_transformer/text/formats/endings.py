@@ -24,14 +24,16 @@ USUAL = {
     }.items()
     for ending in endings.split()
 }
+TO_EXPORT = "xcstrings stringsdict xcloc plist resx resw"  # of programs that write XLIFF too
 ON_REQUEST: dict[str, tuple[str, ...]] = {  # what only its author knows, or loses its markup: formats to ask for
     ending: formats
     for endings, formats in {
         "json": ("json", "jsonl"),
         "xml": ("xliff", "android", HTML),
-        "mdx rst adoc tex csv yaml yml": (LINES,),
+        "mdx rst adoc tex csv yaml yml toml ini ftl dtd": (LINES,),
         "ass ssa ttml dfxp sbv sub": (),
         "doc odt rtf pdf epub xls xlsx ods ppt pptx odp": (),
+        TO_EXPORT: (),
     }.items()
     for ending in endings.split()
 }
@@ -64,7 +66,8 @@ def why_not(path: str | os.PathLike, format: str, is_asked: bool) -> str | None:
     if format in formats and (is_asked or ending not in ON_REQUEST):
         return None
     if not formats:
-        return f"{path} ends in .{ending}, which no format reads: save it as HTML, text or SRT first."
+        way = "export it as XLIFF" if ending in TO_EXPORT.split() else "save it as HTML, text or SRT"
+        return f"{path} ends in .{ending}, which no format reads: {way} first."
     advice = f"give --format {' or '.join(formats)}, or a file of another name if it is none"
     if formats == (LINES,):
         advice = "its markup would be translated. Give --format lines if each line is a sentence"
