@@ -53,6 +53,44 @@ def test_a_unit_gets_one_target_behind_its_source_and_nothing_else(before, after
     assert through("xliff", file.format(before), capitals) == file.format(after)
 
 
+def backwards(line):
+    return " ".join(reversed(line.split()))
+
+
+UNIT_7 = "<xliff version='2.0' trgLang='de'><file><unit id='u7'><segment>{}</segment></unit></file></xliff>"
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("a big dog|%n% big dogs", "dog big a|dogs big %n%"),  # of Symfony
+        ("{0}no dog|[1,Inf[%n% big dogs &amp; cats", "dog {0}no|cats &amp; dogs big [1,Inf[%n%"),
+        ("the file &quot;a|b&quot; is", "is &quot;a|b&quot; file the"),
+        ("see [[page|text]] now", "now [[page|text]] see"),
+    ],
+)
+def test_each_form_of_a_text_for_a_number_is_a_text(source, target):
+    output = through("xliff", UNIT_7.format(f"<source>{source}</source><target></target>"), backwards)
+    assert output.replace('"', "&quot;").endswith(f"<target>{target}</target></segment></unit></file></xliff>")
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "is_lost"),
+    [
+        ("%d of %@", "%d von %@", False),
+        ("%d of %@", "%@ von %d", True),  # of Apple
+        ("%1$@ of <x id='1'/> %2$@", "%2$@ von %1$@", False),
+        ("{{ x }} dogs", "Hunde", True),
+        ("a <ph id='1'>%s</ph> dog", "ein Hund", False),  # the element comes through by itself
+        ("a dog", "ein Hund", False),
+    ],
+)
+def test_a_unit_whose_translation_lacks_what_is_filled_in_is_named(source, translation, is_lost, caplog):
+    through("xliff", UNIT_7.format(f"<source>{source}</source>"), lambda line: translation)
+    named = [message for message in caplog.messages if "has not what a program fills in" in message]
+    assert len(named) == is_lost and all(message.startswith("file, unit u7: ") for message in named)
+
+
 @pytest.mark.release
 def test_translate_toolkit_reads_the_targets():
     xliff = pytest.importorskip("translate.storage.xliff")

@@ -81,12 +81,17 @@ def text_for(category: str, texts: Mapping[str, str], language: str) -> str:
     return OTHER
 
 
+def hide(placeholder: re.Match[str]) -> str:
+    """Return letters of the same length, but the name of a quotation mark as it is."""
+    return placeholder[0] if BAR.fullmatch(placeholder[0]) else "m" * len(placeholder[0])
+
+
 def divided(raw: str) -> list[str]:
     """Return a text, as it is written, in its forms for numbers and the "|" between them: "a dog|{n} dogs".
 
     Vue, Laravel and Symfony have them so. A sign in a placeholder, a message or quotation marks divides nothing.
     """
-    hidden = PLACEHOLDER.sub(lambda found: "m" * len(found[0]), without_messages(raw))
+    hidden = PLACEHOLDER.sub(hide, without_messages(raw))
     parts, reached, is_quoted = [], 0, False
     for found in BAR.finditer(hidden):
         if found["quote"]:

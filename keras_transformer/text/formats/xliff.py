@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from keras_transformer.ground.errors import InputError
+from keras_transformer.text.formats.filled_in import has_filled_in
 from keras_transformer.text.formats.parts import Field, Part, located, report
+from keras_transformer.text.formats.plurals import divided
 from keras_transformer.text.formats.xliff_sizes import (
     CODES,
     OF_FIRST,
@@ -34,6 +36,7 @@ PROTECTED, TRANSLATED = ("protected", "x-its-translate-no"), ("x-its-translate-y
 REVIEW = "needs-review-translation"  # of XLIFF 1.2
 NEEDED, COPIES = ("needs-translation",), ("new", "initial")  # states of a target that is none; of one if it is a copy
 STATE = re.compile(r"(\sstate\s*=\s*)(\"[^\"]*\"|'[^']*')")
+TAG = re.compile(r"<(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+>")
 UNDETERMINED = "und"  # a language, in BCP 47
 
 
@@ -229,10 +232,10 @@ class Document:
             if isinstance(piece, Token):
                 tokens.append(piece)
             else:
-                yield Field(Passage(tokens, XML.written))
+                yield from fields_of(tokens)
                 yield piece
                 tokens = []
-        yield Field(Passage(tokens, XML.written))
+        yield from fields_of(tokens)
 
     def pieces(self, element: Element) -> Iterator[Token | str]:
         """Yield the tokens of an element: elements in it are marks, with their content if that is not to translate.
@@ -300,6 +303,23 @@ class Document:
         end = re.search(rf"\s{source}\s*=\s*(?:\"[^\"]*\"|'[^']*')", raw) or re.match(r"<[^\s/>]+", raw)
         place = end.end() if end else 0
         yield Edit(number, number + 1, [f'{raw[:place]} {target}="{language or UNDETERMINED}"{raw[place:]}'])
+
+
+def fields_of(tokens: list[Token]) -> Iterator[Part]:
+    """Yield the field of a text; one for each form of a text of Symfony that has several, without elements."""
+    raw = "".join(token.raw for token in tokens)
+    is_plain = not any(token.is_mark and token.raw.strip() for token in tokens)
+    for form in divided(raw) if is_plain else [raw]:
+        passage = Passage(tokens if form == raw else XML.tokens_of_lines(form, WHITE_SPACE), XML.written)
+        yield form if form == "|" else Field(passage, functools.partial(checked, passage))
+
+
+def checked(passage: Passage, translation: str) -> str:
+    """Return a translation as it is written; it is logged if it lacks what a program fills in."""
+    before, after = (XML.text(TAG.sub("", written)) for written in (passage.raw, translation))
+    if not has_filled_in(before, after):
+        log.warning("%s: the translation %r has not what a program fills in, as %r has", passage.where, after, before)
+    return translation
 
 
 def units_of(events: Sequence[Event], is_first_version: bool) -> Iterator[Unit]:
