@@ -1,6 +1,7 @@
 """Apple's .strings: values change where they stand, and nothing else does."""
 
 import io
+import plistlib
 import re
 
 import pytest
@@ -49,6 +50,42 @@ def test_utf_16_stays_utf_16(encoding, mark):
     assert other == mark + '/* \xe9 */\n"a" = "\xe4\U0001f389\\"";\n'.encode(encoding)
 
 
+LIST = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+\t<!-- a note -->
+\t<key>menu.open</key>
+\t<string>open &amp; close %@</string>
+\t<key>lines</key><string>one &lt;b&gt;big&lt;/b&gt; dog
+
+a cat</string>
+\t<key>none</key><string/>
+\t<key>number</key><integer>3</integer>
+\t<key>forms</key><dict><key>one</key><string>not this</string></dict>
+</dict>
+</plist>
+"""
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_a_property_list_has_the_same_keys_and_all_but_texts_as_before(ending, caplog):
+    file = LIST.replace("\n", ending)
+    assert through("strings", file, str) == file
+    new = through("strings", file, lambda line: capitals(line).replace("<B>", "<b>").replace("</B>", "</b>"))
+    assert new.lower() == file.lower()
+    before, after = plistlib.loads(file.encode()), plistlib.loads(new.encode())
+    texts = {"menu.open": "OPEN & CLOSE %@", "lines": "ONE <b>BIG</b> DOG\n\nA CAT"}
+    assert after == before | texts
+    assert "file: 2 texts translated, 3 left" in caplog.text
+
+
+def test_a_property_list_in_utf_16_becomes_utf_8_and_says_so():
+    content = LIST.replace("UTF-8", "UTF-16").encode("utf-16")
+    parts = FORMATS["strings"](io.BytesIO(content), "file", ())
+    assert "".join(part.passage.raw if isinstance(part, Field) else part for part in parts) == LIST
+
+
 @given(st.text())
 def test_escapes_give_the_text_back(text):
     assert NOTATION.text(NOTATION.written(text)) == text and not re.search(
@@ -79,8 +116,13 @@ def test_what_is_filled_in_comes_through_or_the_text_stays_and_is_named(source, 
         ('"a" = "b', "file, line 1 is '\"b', where a value such as"),
         ('"a" = "b"', "file, line 1 ends where ';' is due"),
         ('{"a": 1}', "file, line 1 is '{\"a\": 1}', where a key"),
-        ('<?xml version="1.0"?><plist/>', "file is a property list, not such as"),
-        ("bplist00", "file is a property list"),
+        (
+            "<plist><dict><key>a</key><string>b</string>\n<key>a</key><string>c</string></dict></plist>",
+            "file, line 2 has 'a' of line 1 again",
+        ),
+        ("<plist><dict>", "file, line 1 is not XML"),
+        ("<xliff/>", "file is XML, but no property list: its first element is <xliff>"),
+        ("bplist00", "file is a binary property list: make XML of it first, with plutil -convert xml1"),
     ],
 )
 def test_what_is_wrong_is_one_sentence_before_anything_is_translated(file, sentence):

@@ -1,8 +1,10 @@
 """Apple's .strings: each value is translated where it stands, and nothing else changes.
 
-The format: https://developer.apple.com/library/archive/documentation/Cocoa/Conceptual/LoadingResources/Strings/.
+The format: https://developer.apple.com/library/archive/documentation/Cocoa/Conceptual/LoadingResources/Strings/. Xcode
+and what translators use also write it as a property list in XML.
 """
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,6 +13,7 @@ from keras_transformer.ground.files import read_whole_lines
 from keras_transformer.text.formats.encodings import decoded, in_encoding
 from keras_transformer.text.formats.entries import Entries, field_of
 from keras_transformer.text.formats.parts import CODE_UNITS, Notation, Part, character_of
+from keras_transformer.text.formats.xml_events import XML, XmlText
 
 UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 TOKEN = re.compile(
@@ -34,18 +37,40 @@ NOTATION = Notation(ESCAPE, meaning_of, lambda text: "".join(WRITTEN.get(charact
 
 
 def strings_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
-    """Yield the parts of a file: a field for each value. UTF-16 with a byte order mark stays UTF-16.
+    """Yield the parts of a file: a field for each value. UTF-16 with a byte order mark stays UTF-16, but not in XML.
 
-    What was left, and why, is logged at the end. Raises InputError, with the line, for what is no "key" = "value"; and
-    for a key that is there twice.
+    What was left, and why, is logged at the end. Raises InputError, with the line, for what is neither "key" = "value";
+    nor XML; and for a key that is there twice.
     """
     content = b"".join(stream)
-    if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"<", b"bplist")):
-        raise InputError(f'{name} is a property list, not such as "key" = "value";: convert it to text first.')
-    if encoding := UTF_16.get(content[:2]):
+    if content.startswith(b"bplist"):
+        raise InputError(f"{name} is a binary property list: make XML of it first, with plutil -convert xml1.")
+    if content.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xfe\xff \t\r\n").startswith(b"<"):
+        yield from parts_of_list(XmlText.read([content], name), name)
+    elif encoding := UTF_16.get(content[:2]):
         yield from in_encoding(parts_of(decoded(content, encoding, name), name), encoding)
     else:
         yield from parts_of("".join(read_whole_lines(content.splitlines(keepends=True), name)), name)
+
+
+def parts_of_list(xml: XmlText, name: str) -> Iterator[Part]:
+    """Yield the parts of a property list in XML: a field for each <string> that is directly in its dictionary."""
+    xml.root("plist", "property list", name)
+    entries, reached = Entries(name), 0
+    elements = [each for dictionary in itertools.islice(xml.elements("dict"), 1) for each in xml.children(dictionary)]
+    kinds = [xml.events[each.first].name for each in elements]
+    for each, kind in zip(elements, kinds, strict=True):
+        if kind == "key":
+            entries.note_key(xml.line(each.first), XML.text(xml.inside(each)))
+    for each, kind in zip(elements, kinds, strict=True):
+        raw = xml.inside(each)
+        reason = "" if kind == "string" and "<" not in raw else "not plain texts"
+        if kind != "key" and not entries.is_left(XML.text(raw), reason):
+            yield xml.raw(reached, each.first + 1)
+            yield from field_of(XML.passage(raw), XML.text, f"{name}, line {xml.line(each.first):,}")
+            reached = each.last
+    yield xml.raw(reached, len(xml.events))
+    entries.report()
 
 
 def parts_of(text: str, name: str) -> Iterator[Part]:
