@@ -59,6 +59,14 @@ def test_texts_change_and_all_else_stays():
     assert "<item>RED</item>" in output and "#ffffff" in output
 
 
+@pytest.mark.parametrize("spaces", [r" \u0020", r"\u0020\u0020", r"\u0020 \u0020 "])
+def test_spaces_that_are_shown_beside_each_other_stay_shown(spaces):
+    output = through("android", f'<resources><string name="a">one{spaces}two</string></resources>', capitals)
+    [text] = re.findall("ONE(.*)TWO", output)
+    shown = re.sub(" +", " ", text).replace(r"\u0020", " ")  # as Android reads it
+    assert shown == spaces.replace(r"\u0020", " ")
+
+
 def test_a_model_reads_what_the_program_shows():
     assert texts_of("android", FILE) == [
         "don't open it", 'now "or" & then', "see  there", "one dog & cat", "two dogs", "red", "dark blue",

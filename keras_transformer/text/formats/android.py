@@ -42,7 +42,8 @@ def meaning_of(escape: str) -> str:
 
 
 def escaped(text: str) -> str:
-    return "".join(WRITTEN.get(character, character) for character in text)
+    """Return a text with escapes; of two spaces beside each other, Android would show one."""
+    return "".join(WRITTEN.get(character, character) for character in text).replace("  ", r" \u0020")
 
 
 def escaped_in_html(text: str) -> str:
