@@ -273,6 +273,12 @@ def test_a_rule_of_plurals_that_cannot_be_is_refused_where_it_is_needed(rule, se
         of_entry('msgid "a"\nmsgid_plural "b"\nmsgstr[0] ""\nmsgstr[1] ""\n', header=header)
 
 
+def test_a_template_without_a_rule_of_plurals_is_refused_before_anything_is_translated():
+    template = 'msgid ""\nmsgstr ""\n\nmsgid "a"\nmsgstr ""\n\nmsgid "b"\nmsgid_plural "c"\nmsgstr[0] ""\n'
+    with pytest.raises(InputError, match="a.pot, line 7 has forms .* add Plural-Forms, as msginit does"):
+        next(po_parts(io.BytesIO(template.encode()), "a.pot", ()))
+
+
 @pytest.mark.parametrize("everything", [False, True])
 def test_two_entries_of_different_context_and_an_obsolete_one_are_no_duplicates(everything):
     file = HEADER + 'msgctxt "x"\nmsgid "a"\nmsgstr ""\n\nmsgid "a"\nmsgstr ""\n\n#~ msgid "a"\n#~ msgstr "b"\n'

@@ -126,18 +126,22 @@ def po_parts(
     is_folded = all(len(line) <= WIDTH + 2 or line.startswith("#") for line in lines_of(text))
     width = WIDTH if is_folded else len(text)
     marker, count = MARKER.search(head), 0
-    plurals: Plurals = ()
     left = collections.Counter[str]()
+
+    def stays(entry: Entry) -> bool:
+        return entry.is_header or bool(entry.state and not everything and entry.state not in states)
+
+    lines = (block.line for block in blocks if isinstance(block, Entry) and len(block.texts) > 1 and not stays(block))
+    first = next(lines, None)
+    plurals = plurals_of(head, f"{name}, line {first:,}") if first else ()
     for block in blocks:
         if isinstance(block, str):
             yield block
-        elif block.is_header or (block.state and not everything and block.state not in states):
+        elif stays(block):
             yield "".join(block.lines)
             left[block.state] += not block.is_header
         else:
             where = f"{name}, line {block.line:,}"
-            if len(block.texts) > 1:
-                plurals = plurals or plurals_of(head, where)
             yield from located(fields_of(block, plurals, marker and marker[1], width, where), where)
             count += 1
     report(name, ("entry", "entries"), count, left)
