@@ -15,8 +15,8 @@ import typer
 from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.commands.options import BatchSize, TextArguments, takes_served_options, takes_text_options
 from keras_transformer.pieces.batching import BATCH_SIZE
+from keras_transformer.text.asks import Ask, phrases_of
 from keras_transformer.text.cleaning import DUPLICATES, known_scripts
-from keras_transformer.text.road import Ask, phrases_of
 
 from .corpora import format_of
 from .errors import ClusterError

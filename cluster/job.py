@@ -14,7 +14,7 @@ from keras_transformer.ground.errors import Interrupted
 from keras_transformer.ground.files import sha256_of_folder
 from keras_transformer.runs.lite_folder import Description, LiteFolder, is_lite_folder
 from keras_transformer.runs.versions import languages_in
-from keras_transformer.text.road import NOTHING
+from keras_transformer.text.asks import NOTHING
 
 from .corpora import Lines, Tables, corpus_of
 from .duplicates import MarkedRows, marked

@@ -7,17 +7,9 @@ from typing import Any, Protocol
 
 from keras_transformer.ground.errors import UserError
 from keras_transformer.pieces.translation import Translation
+from keras_transformer.text.asks import NOTHING, SOURCE_LANGUAGE, TARGET_LANGUAGE, Ask
 from keras_transformer.text.cleaning import DUPLICATE, DUPLICATES, Cleaner, detector
-from keras_transformer.text.road import (
-    NOTHING,
-    SOURCE_LANGUAGE,
-    TARGET_LANGUAGE,
-    Ask,
-    Candidates,
-    Engine,
-    refuse_beyond,
-    translate,
-)
+from keras_transformer.text.road import Candidates, Engine, refuse_beyond, translate
 
 from .engines import Outputs, Refused
 from .errors import ClusterError

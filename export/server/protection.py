@@ -16,12 +16,13 @@ import tensorflow as tf
 
 from keras_transformer.ground.errors import UserError
 from keras_transformer.pieces.translation import Translation
+from keras_transformer.text.asks import SPANS, Ask, phrases_of
 from keras_transformer.text.forbidden import forbidden_phrases
 from keras_transformer.text.glossary import FLAGS, Glossary
 from keras_transformer.text.messages import pieces_of
 from keras_transformer.text.placing import alignment_of
 from keras_transformer.text.required import FROM_SOURCE
-from keras_transformer.text.road import KEEP_LETTERLESS, SPANS, Ask, Candidates, Engine, phrases_of, translate_sentences
+from keras_transformer.text.road import KEEP_LETTERLESS, Candidates, Engine, translate_sentences
 from keras_transformer.text.spans import KINDS, Protection, bare, kinds_of
 
 from ..graph.request import FORBIDDEN, REQUIRED, TEXT, Input

@@ -15,8 +15,8 @@ import typer
 
 from keras_transformer.pieces.batching import LONGEST_SOURCE
 from keras_transformer.search.options import OPTIONS, TARGET_PREFIX, Option
+from keras_transformer.text.asks import FORBIDDEN, GLOSSARY, KEEP, PREFIX, PROTECT, REQUIRED
 from keras_transformer.text.glossary import FLAGS
-from keras_transformer.text.road import FORBIDDEN, GLOSSARY, KEEP, PREFIX, PROTECT, REQUIRED
 from keras_transformer.text.spans import KINDS, Protection
 
 
@@ -241,7 +241,7 @@ class TextArguments(NamedTuple):
 
     @property
     def names(self) -> frozenset[str]:
-        """What of the abilities of an engine is needed (text/road.py)."""
+        """What of the abilities of an engine is needed (text/asks.py)."""
         asked = {
             PREFIX: self.target_prefix or self.target_prefixes,
             REQUIRED: self.require or self.required,

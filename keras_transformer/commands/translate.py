@@ -39,7 +39,7 @@ from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.inference import TEXT
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.search.options import ON, SearchOptions
-from keras_transformer.text.road import FORBIDDEN, GLOSSARY, KEEP, PROTECT, REQUIRED
+from keras_transformer.text.asks import FORBIDDEN, GLOSSARY, KEEP, PROTECT, REQUIRED
 from keras_transformer.translation.outputs import outputs_of
 
 if TYPE_CHECKING:  # it imports TensorFlow

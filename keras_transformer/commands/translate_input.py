@@ -29,8 +29,9 @@ from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.files import on_one_line
 from keras_transformer.pieces.language_marks import NO_LANGUAGES
 from keras_transformer.pieces.translation import Translation
+from keras_transformer.text.asks import Ask
 from keras_transformer.text.documents import DocumentTranslator
-from keras_transformer.text.road import Ask, Engine, refuse_beyond
+from keras_transformer.text.road import Engine, refuse_beyond
 
 log = logging.getLogger("keras_transformer")
 

@@ -28,6 +28,7 @@ from keras_transformer.runs.lite_folder import (
     why_damaged,
 )
 from keras_transformer.search.options import LONGEST_OUTPUT, SearchOptions
+from keras_transformer.text.asks import CONSTRAINTS, SPANS, Ask
 from keras_transformer.text.constraints import (
     NO_CONSTRAINTS,
     ConstraintReader,
@@ -39,7 +40,7 @@ from keras_transformer.text.constraints import (
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.placing import Alignment
 from keras_transformer.text.required import Phrases, loss_allowed
-from keras_transformer.text.road import CONSTRAINTS, SPANS, Ask, Candidates, Engine, refuse_beyond
+from keras_transformer.text.road import Candidates, Engine, refuse_beyond
 from keras_transformer.text.word_alignment import Sequences, WordAligner
 
 

@@ -11,9 +11,9 @@ from keras_transformer.pieces.language_marks import Marks
 from keras_transformer.pieces.prefixes import NO_PREFIX, Prefix, PrefixReader, rules_of_prefixes
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.pieces.translation import Translation
+from keras_transformer.text.asks import Ask
 from keras_transformer.text.forbidden import Sequences, rule_of_forbidden, search_without
 from keras_transformer.text.required import PhraseReader, Phrases, rule_of_required
-from keras_transformer.text.road import Ask
 
 
 class Constraints(NamedTuple):

@@ -1,11 +1,11 @@
 """The road of a line, whatever searches: protect, search, restore, check.
 
 Translator, LiteTranslator, exports, the server, its client and the workers of Spark are Engines: they search, and say
-what a line may ask of them. All else is here. It needs neither TensorFlow nor Keras, as some of them have neither.
+what a line may ask of them (text/asks.py). All else is here. It needs neither TensorFlow nor Keras, as some of them
+have neither.
 """
 
 import abc
-import dataclasses
 import functools
 import logging
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -18,6 +18,7 @@ from keras_transformer.pieces.languages import short_code
 from keras_transformer.pieces.normalization import has_letter, is_blank
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.options import LONGEST_OUTPUT, OPTIONS
+from keras_transformer.text.asks import NOTHING, SPANS, Ask, asks_of, of_lines
 from keras_transformer.text.documents import Document, DocumentTranslator
 from keras_transformer.text.live import LiveText
 from keras_transformer.text.messages import is_sentence, joined, pieces_of
@@ -25,73 +26,13 @@ from keras_transformer.text.placeholders import OPENING
 from keras_transformer.text.placing import Alignment
 from keras_transformer.text.protected import ProtectedLine
 from keras_transformer.text.required import FROM_SOURCE, check_not_forbidden, is_missing
-from keras_transformer.text.spans import LEFT, MARK, PLACEHOLDERS, Protection, bare
+from keras_transformer.text.spans import LEFT, MARK, Protection, bare
 
 log = logging.getLogger("keras_transformer")
 
-# What a line may ask for, by the names that requests have for it; an engine may take options of a search too
-PREFIX, REQUIRED, FORBIDDEN = "target_prefix", "required", "forbidden"
-SOURCE_LANGUAGE, TARGET_LANGUAGE = "source_language", "target_language"
-PROTECT, KEEP, GLOSSARY = "protect", "keep", "glossary"
-FORBIDDEN_FLAGS = "flags of forbidden"
 KEEP_LETTERLESS = "keep_letterless"  # an option of a search
 MOST_NAMED = 3  # in a refusal
 LONGEST_LINE = 10_000  # characters, without signs of marks, of a line that asks for something: a model reads some 2,000
-CONSTRAINTS = frozenset({PREFIX, REQUIRED, FORBIDDEN, FORBIDDEN_FLAGS})  # what a search itself sees to
-SPANS = frozenset({PROTECT, KEEP, GLOSSARY})  # what the road itself does: every engine takes them
-
-
-class Ask(NamedTuple):
-    """What a line asks of its translation: a text with which it begins, phrases that it has, and a Protection.
-
-    from_source: options of FROM_SOURCE by which phrases of the line itself must come too; those of the engine's search
-    are asked by all lines. source_language, target_language: codes; "" for what is left to the engine. limit: tokens
-    of its translation, at most, of an engine that `takes_limits`; 0 for as many as the engine allows.
-    """
-
-    prefix: str = ""
-    required: tuple[str, ...] = ()
-    protection: Protection = Protection()
-    from_source: frozenset[str] = frozenset()
-    source_language: str = ""
-    target_language: str = ""
-    limit: int = 0
-
-    @property
-    def names(self) -> frozenset[str]:
-        """What of the abilities of an engine it needs."""
-        asked = {
-            PREFIX: self.prefix,
-            REQUIRED: self.required or self.from_source,
-            FORBIDDEN: self.protection.forbidden.terms,
-            FORBIDDEN_FLAGS: any(term.flags for term in self.protection.forbidden.terms),
-            PROTECT: self.protection.kinds or self.protection.has_marks,
-            GLOSSARY: self.protection.glossary.terms,
-        }
-        return frozenset(name for name, value in asked.items() if value)
-
-    def of_source(self, text: str) -> "Ask":
-        """Return what it asks of a text, some of whose own phrases must come if it asks for them."""
-        phrases = [phrase for name in sorted(self.from_source) for phrase in FROM_SOURCE[name](text)]
-        return self._replace(required=tuple(dict.fromkeys((*self.required, *phrases)))) if phrases else self
-
-    def of_branches(self) -> "Ask":
-        """Return what a line asks for, of a sentence of its ICU message."""
-        kinds = tuple(dict.fromkeys((*self.protection.kinds, PLACEHOLDERS)))
-        return self._replace(protection=dataclasses.replace(self.protection, kinds=kinds, is_branch=True))
-
-    def of_languages(self) -> "Ask":
-        """Return an ask that has the languages of this one, and nothing else."""
-        return Ask(source_language=self.source_language, target_language=self.target_language)
-
-    def without_marks(self) -> "Ask":
-        """Return what a line asks for that has no signs of text/marks.py."""
-        if not self.protection.has_marks:
-            return self
-        return self._replace(protection=dataclasses.replace(self.protection, has_marks=False))
-
-
-NOTHING, NO_TRANSLATION = Ask(), Translation("", 0.0)
 
 
 class Candidates(NamedTuple):
@@ -109,10 +50,11 @@ class Candidates(NamedTuple):
 class Engine(abc.ABC):
     """What searches for translations of lines.
 
-    name: of it, at the beginning of a sentence. abilities: names of what a line may ask of it, among them those above.
-    placeholders: how many of them its model knows (text/placeholders.py). aligns: whether it aligns words; if not,
-    placeholders stand for terms too. beam_size: the most candidates of a line. options: of its search, if it has any.
-    languages: which its model reads and writes. takes_limits: whether a line that asks for nothing else may have one.
+    name: of it, at the beginning of a sentence. abilities: names of what a line may ask of it, those of text/asks.py
+    and of options. placeholders: how many of them its model knows (text/placeholders.py). aligns: whether it aligns
+    words; if not, placeholders stand for terms too. beam_size: the most candidates of a line. options: of its search,
+    if it has any. languages: which its model reads and writes. takes_limits: whether a line that asks for nothing else
+    may have one.
     """
 
     name = "This engine"
@@ -245,14 +187,14 @@ class Engine(abc.ABC):
         [ask] = asks_of(1, [prefix], Protection.of(protect), [required])
         ask = self.in_languages(ask, source_language, target_language)
         live = LiveText(*self.limits(line, ask))
-        translation = NO_TRANSLATION
-        while not live.has_ended:
+        while True:
             now = ask._replace(limit=live.limit, prefix=live.prefix or prefix)
             [found] = translate(self, [line], [now], first_line)
-            translation = found.translations[0]
-            if piece := live.piece(translation.text, translation.is_cut):
+            best = found.translations[0]
+            if piece := live.piece(best.text, best.is_cut):
                 yield piece
-        return translation
+            if live.has_ended:
+                return best
 
     def in_languages(self, ask: Ask, source: str, target: str) -> Ask:
         """Return an ask in two languages. Raises ConfigError for one that is not one text."""
@@ -314,40 +256,6 @@ def refuse_beyond(engine: Engine, asked: Iterable[str]) -> None:
         raise ConfigError(sentence)
 
 
-def asks_of(
-    lines: int,
-    prefixes: Iterable[str] | None = None,
-    protection: Protection = NOTHING.protection,
-    required: Iterable[Iterable[str]] | None = None,
-) -> list[Ask]:
-    """Return what each line asks for. Raises ConfigError if there is not one prefix, or list of phrases, per line."""
-    begins = [""] * lines if prefixes is None else list_of_lines(prefixes, "Prefix")
-    if len(begins) != lines:
-        raise ConfigError(f"There are {len(begins)} prefixes for {lines} lines: give one per line.")
-    phrases = [()] * lines if required is None else list(map(phrases_of, required))
-    if len(phrases) != lines:
-        raise ConfigError(
-            f"There are phrases for {len(phrases)} lines, and {lines} lines: give a list of phrases per line."
-        )
-    return [Ask(*of_line, protection) for of_line in zip(begins, phrases, strict=True)]
-
-
-def of_lines(language: str | Sequence[str], lines: int) -> Sequence[str]:
-    """Return the language of each line: one, or one per line. Raises ConfigError if there are others."""
-    if isinstance(language, str | bytes) or not isinstance(language, Sequence):
-        return [language] * lines  # `Languages.chosen` refuses what is no text
-    if len(language) != lines:
-        raise ConfigError(f"There are {len(language)} languages for {lines} lines: give one, or one per line.")
-    return language
-
-
-def phrases_of(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the different phrases of a line, without blank ones. Raises ConfigError if they are one text."""
-    if isinstance(texts, str):
-        raise ConfigError(f"The phrases of a line are the text {texts[:60]!r}: give a list of texts per line.")
-    return tuple(dict.fromkeys(text.strip() for text in list_of_lines(texts, "Phrase") if not is_blank(text)))
-
-
 def translate(
     engine: Engine, lines: Sequence[str], asks: Sequence[Ask], first_line: int | None = 1
 ) -> list[Candidates]:
@@ -402,19 +310,13 @@ def translate_sentences(
     first_line: the number of the first one in warnings, which the best translations cause; None: of no line.
 
     Lines without spans are translated as they are, and those without a letter are kept, unless the engine's option
-    KEEP_LETTERLESS is 0. The engine gets the lines without tags, with placeholders as far as
-    its model knows them, and "" for a line in which nothing is to be translated. Raises ConfigError for what is not
-    among its abilities, and InputError if a phrase must come and must not.
+    KEEP_LETTERLESS is 0. The engine gets the lines without tags, with placeholders as far as its model knows them, and
+    "" for a line in which nothing is to be translated. Raises ConfigError for what is not among its abilities, and
+    InputError if a phrase must come and must not, and for a line that is too long for what it asks.
     """
     if not lines:
         return []
-    told = {ask: engine.told(ask) for ask in dict.fromkeys(asks)}
-    asks = [told[ask] for ask in asks]
-    if not any(LEFT in line for line in lines):
-        plain = {ask: ask.without_marks() for ask in dict.fromkeys(asks)}
-        asks = [plain[ask] for ask in asks]
-    if of_all := engine.from_source:
-        asks = [ask._replace(from_source=ask.from_source | of_all) for ask in asks]
+    asks = told_asks(engine, lines, asks)
     asked: set[str] = set()
     for ask in dict.fromkeys(asks):
         asked |= ask.names
@@ -448,6 +350,18 @@ def translate_sentences(
             log.warning("line %d: its translation has a phrase that is forbidden", first_line + number)
         results.append(candidates._replace(translations=translations))
     return results
+
+
+def told_asks(engine: Engine, lines: Sequence[str], asks: Sequence[Ask]) -> list[Ask]:
+    """Return what lines ask: with the engine's codes of languages, and with what its search asks of every line.
+
+    If no line has the signs of text/marks.py, none asks for them.
+    """
+    are_marked, of_all, told = any(LEFT in line for line in lines), engine.from_source, {}
+    for ask in dict.fromkeys(asks):
+        now = engine.told(ask) if are_marked else engine.told(ask).without_marks()
+        told[ask] = now._replace(from_source=now.from_source | of_all)
+    return [told[ask] for ask in asks]
 
 
 def check_length(lines: Sequence[str], asks: Sequence[Ask], first_line: int | None) -> None:

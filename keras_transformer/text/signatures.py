@@ -10,11 +10,8 @@ from typing import Any, Self
 from keras_transformer.ground.errors import UserError
 from keras_transformer.pieces.normalization import is_blank
 from keras_transformer.pieces.translation import NO_SCORE, OUTPUTS, translations_of
-from keras_transformer.text.placeholders import placeholders_known
-from keras_transformer.text.placing import alignment_of
-from keras_transformer.text.road import (
+from keras_transformer.text.asks import (
     FORBIDDEN,
-    KEEP_LETTERLESS,
     NOTHING,
     PREFIX,
     REQUIRED,
@@ -22,10 +19,10 @@ from keras_transformer.text.road import (
     SPANS,
     TARGET_LANGUAGE,
     Ask,
-    Candidates,
-    Engine,
-    refuse_beyond,
 )
+from keras_transformer.text.placeholders import placeholders_known
+from keras_transformer.text.placing import alignment_of
+from keras_transformer.text.road import KEEP_LETTERLESS, Candidates, Engine, refuse_beyond
 
 log = logging.getLogger("keras_transformer")
 

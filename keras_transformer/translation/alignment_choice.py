@@ -7,7 +7,7 @@ from keras_transformer.pieces.language_marks import NO_CODES, Codes
 from keras_transformer.runs.aligned_by import AlignedBy
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.shortlist.certain_links import CertainLinks, LinkedPair
-from keras_transformer.text.road import Ask
+from keras_transformer.text.asks import Ask
 from keras_transformer.translation.translator import Translator
 
 MOST_PAIRS = 50_000  # of which the dictionary is made

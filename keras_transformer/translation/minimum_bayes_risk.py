@@ -16,8 +16,9 @@ from typing import Any, Self
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.options import OPTIONS, SearchOptions, checked
+from keras_transformer.text.asks import Ask
 from keras_transformer.text.placing import Alignment
-from keras_transformer.text.road import Ask, Candidates, Engine
+from keras_transformer.text.road import Candidates, Engine
 
 ORDER, BETA = 6, 2.0  # of chrF: characters of the longest n-gram, and how much more recall counts
 MOST_SAMPLES = 1024

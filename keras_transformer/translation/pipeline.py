@@ -14,7 +14,8 @@ from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.pieces.batching import BATCH_SIZE, list_of_lines
 from keras_transformer.pieces.language_marks import NO_LANGUAGES
 from keras_transformer.search.options import OPTIONS
-from keras_transformer.text.road import SOURCE_LANGUAGE, TARGET_LANGUAGE, Engine, refusal
+from keras_transformer.text.asks import SOURCE_LANGUAGE, TARGET_LANGUAGE
+from keras_transformer.text.road import Engine, refusal
 from keras_transformer.translation.generation import NAMES, READ, Asked, read
 from keras_transformer.translation.opening import FLOAT32, open_engine
 

@@ -38,11 +38,12 @@ from keras_transformer.search.options import ON, OPTIONS, RUN_OPTIONS, SearchOpt
 from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.scores import NAN_PROBABILITIES, NEVER, NotFiniteError
 from keras_transformer.shortlist.shortlist import Shortlist, shortlist_of
+from keras_transformer.text.asks import CONSTRAINTS, SPANS, Ask
 from keras_transformer.text.constraints import ConstraintReader, Constraints, search_under, with_openings
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.placing import Alignment
 from keras_transformer.text.required import Phrases, loss_allowed
-from keras_transformer.text.road import CONSTRAINTS, SPANS, Ask, Candidates, Engine, refusal
+from keras_transformer.text.road import Candidates, Engine, refusal
 from keras_transformer.translation.aligner import Aligner
 from keras_transformer.translation.compiled_search import CompiledSearch, SearchHow, table_for
 from keras_transformer.translation.parallel import map_batches

@@ -23,7 +23,7 @@ from keras_transformer.ground.errors import ConfigError, Interrupted
 from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.runs.lite_folder import Description, Room
 from keras_transformer.runs.versions import LANGUAGES
-from keras_transformer.text.road import NOTHING
+from keras_transformer.text.asks import NOTHING
 from tests.support.local_spark import LocalSpark, Parts
 
 PAIRS = ["a\tb", "same\tSame", "a\tb", "no tab", "c\td", "a\tb", "e\te"]

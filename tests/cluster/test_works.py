@@ -15,9 +15,10 @@ from cluster.works import Clean, Nearest, Score, Translate
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.text.asks import Ask
 from keras_transformer.text.cleaning import Cleaner
 from keras_transformer.text.glossary import Glossary, Term
-from keras_transformer.text.road import Ask, Candidates
+from keras_transformer.text.road import Candidates
 from keras_transformer.text.spans import Protection
 from keras_transformer.translation.scorer import Scorer
 from keras_transformer.translation.translator import Translator

@@ -15,7 +15,7 @@ from keras_transformer.ground.tokens import PAD
 from keras_transformer.pieces.language_marks import Languages, MarkReader
 from keras_transformer.pieces.tokenizer import Tokenizer, train_tokenizer
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.text.road import Ask
+from keras_transformer.text.asks import Ask
 from keras_transformer.translation.scorer import Scorer
 from keras_transformer.translation.translator import Translator
 from tests.support.exports import asker

@@ -24,7 +24,7 @@ from keras_transformer.pieces.tokenizer import train_tokenizer
 from keras_transformer.runs.inference import Inference
 from keras_transformer.runs.versions import LANGUAGES, languages_in
 from keras_transformer.search.options import SearchOptions
-from keras_transformer.text.road import Ask
+from keras_transformer.text.asks import Ask
 from keras_transformer.translation.scorer import Scorer
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke

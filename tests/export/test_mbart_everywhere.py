@@ -13,7 +13,7 @@ from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.models.imported.folder import import_folder, write_run
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run
-from keras_transformer.text.road import Ask
+from keras_transformer.text.asks import Ask
 from keras_transformer.translation.exported import ExportedTranslator
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import invoke

@@ -13,9 +13,10 @@ from keras_transformer.pieces.tokenizer import train_tokenizer
 from keras_transformer.runs.lite_folder import Description, LiteFolder
 from keras_transformer.runs.saved_run import load_run
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.text.asks import NOTHING
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.placeholders import symbols_of
-from keras_transformer.text.road import NOTHING, refuse_beyond
+from keras_transformer.text.road import refuse_beyond
 from keras_transformer.text.spans import Protection
 from keras_transformer.translation.exported import ExportedTranslator
 from tests.support.exports import write_version

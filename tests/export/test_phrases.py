@@ -25,8 +25,8 @@ from keras_transformer.pieces.prefixes import NO_ENDING
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.search.options import OPTIONS, SearchOptions
 from keras_transformer.text import occurrences, required
+from keras_transformer.text.asks import phrases_of
 from keras_transformer.text.required import MOST_TOKENS, PhraseReader
-from keras_transformer.text.road import phrases_of
 from keras_transformer.translation.translator import Translator
 from tests.support.exports import asker
 from tests.support.marian import pair_tokenizer

@@ -22,8 +22,8 @@ from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run, save_run
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.shortlist.certain_links import CertainLinks, LinkedPair, is_name, words_of
+from keras_transformer.text.asks import Ask
 from keras_transformer.text.placing import alignment_of
-from keras_transformer.text.road import Ask
 from keras_transformer.translation.aligner import Aligner, of_reading_steps
 from keras_transformer.translation.alignment_choice import error_rate, error_rates
 from keras_transformer.translation.translator import Translator

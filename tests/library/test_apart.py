@@ -6,10 +6,11 @@ import pytest
 
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.apart import set_apart
+from keras_transformer.text.asks import NOTHING
 from keras_transformer.text.occurrences import occurrences
 from keras_transformer.text.protected import ProtectedLine
 from keras_transformer.text.readings import Readings
-from keras_transformer.text.road import NOTHING, translate
+from keras_transformer.text.road import translate
 from keras_transformer.text.spans import KINDS, NUMBERS, PLACEHOLDERS, Protection, Span
 from keras_transformer.text.survival import survival
 from tests.support.engines import Writer

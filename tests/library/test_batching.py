@@ -7,7 +7,7 @@ import pytest
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.pieces.batching import encoded_by, list_of_lines
-from keras_transformer.text.road import phrases_of
+from keras_transformer.text.asks import phrases_of
 
 
 def type_of(value):

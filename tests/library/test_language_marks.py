@@ -8,7 +8,7 @@ from keras_transformer.ground.errors import ConfigError
 from keras_transformer.ground.tokens import EOS
 from keras_transformer.models.imported.model import languages_of_tags
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages, MarkReader, Marks
-from keras_transformer.text.road import of_lines
+from keras_transformer.text.asks import of_lines
 
 ONE_PAIR = Languages({"en": ""}, {"de": ""})
 TAGS = Languages({}, {"deu": ">>deu<<", "fra": ">>fra<<"}, source_first="target")

@@ -5,8 +5,9 @@ import pytest
 
 from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.text.asks import Ask
 from keras_transformer.text.live import HALF, LiveText
-from keras_transformer.text.road import Ask, translate
+from keras_transformer.text.road import translate
 from keras_transformer.text.spans import Protection
 from keras_transformer.translation.translator import Translator
 from tests.support.runs import SENTENCES

@@ -17,7 +17,7 @@ from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.rules.table import Rules
 from keras_transformer.search.search import search
-from keras_transformer.text.road import Ask
+from keras_transformer.text.asks import Ask
 from keras_transformer.translation.explainer import Explainer
 from keras_transformer.translation.forced import ForcedDecoder
 from keras_transformer.translation.scorer import Scorer

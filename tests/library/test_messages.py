@@ -5,9 +5,10 @@ import time
 import pytest
 
 from keras_transformer.pieces.translation import Translation
+from keras_transformer.text.asks import NOTHING, Ask
 from keras_transformer.text.documents import DocumentTranslator
 from keras_transformer.text.messages import LONGEST_WHOLE, is_sentence, joined, lost, pieces_of, without_messages
-from keras_transformer.text.road import NOTHING, Ask, Candidates, translate
+from keras_transformer.text.road import Candidates, translate
 from keras_transformer.text.sentences import sentences_of
 from keras_transformer.text.spans import LEFT, RIGHT, Protection
 from tests.support.engines import Writer, diagonal

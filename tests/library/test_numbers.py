@@ -4,8 +4,9 @@ import pytest
 
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.search.options import SearchOptions, check_reads_no_text
+from keras_transformer.text.asks import NOTHING
 from keras_transformer.text.numbers import numbers_in
-from keras_transformer.text.road import NOTHING, translate
+from keras_transformer.text.road import translate
 from keras_transformer.text.spans import Protection
 from keras_transformer.translation.translator import Translator
 from tests.support.engines import Writer

@@ -5,8 +5,9 @@ import pytest
 from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
 from keras_transformer.search.options import SearchOptions
+from keras_transformer.text.asks import SPANS, Ask, asks_of
 from keras_transformer.text.glossary import Glossary, Term
-from keras_transformer.text.road import LONGEST_LINE, SPANS, Ask, asks_of, refusal, translate
+from keras_transformer.text.road import LONGEST_LINE, refusal, translate
 from keras_transformer.text.spans import KINDS, Protection
 from tests.support.engines import Writer, diagonal
 

@@ -4,10 +4,11 @@ import pytest
 
 from keras_transformer.ground.errors import ConfigError, UserError
 from keras_transformer.pieces.translation import Translation
+from keras_transformer.text.asks import NOTHING
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.marks import with_signs
 from keras_transformer.text.placeholders import MOST_PLACEHOLDERS, symbols_of
-from keras_transformer.text.road import NOTHING, Candidates
+from keras_transformer.text.road import Candidates
 from keras_transformer.text.signatures import as_texts
 from keras_transformer.text.spans import Protection
 from tests.support.engines import Table

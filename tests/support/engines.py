@@ -1,7 +1,8 @@
 """Engines without a model: one writes what a function says, and one answers as a table has it."""
 
 from keras_transformer.pieces.translation import Translation
-from keras_transformer.text.road import FORBIDDEN, PREFIX, REQUIRED, SPANS, Candidates, Engine
+from keras_transformer.text.asks import FORBIDDEN, PREFIX, REQUIRED, SPANS
+from keras_transformer.text.road import Candidates, Engine
 from keras_transformer.text.signatures import SignatureEngine
 
 
