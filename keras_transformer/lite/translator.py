@@ -15,9 +15,9 @@ from keras_transformer.ground.tokens import PAD
 from keras_transformer.lite.fixed_rules import fixed_rules
 from keras_transformer.lite.interpreters import InterpreterPool, cannot_be_opened
 from keras_transformer.pieces.hypotheses import translations_in
-from keras_transformer.pieces.language_marks import MarkReader, Marks
+from keras_transformer.pieces.language_marks import MarkReader
 from keras_transformer.pieces.pair_tokenizer import open_tokenizer
-from keras_transformer.pieces.sources import are_longer, encoded_lines
+from keras_transformer.pieces.sources import are_longer
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.confidence import Calibration, confidence_by
 from keras_transformer.runs.lite_folder import (
@@ -31,11 +31,10 @@ from keras_transformer.search.options import LONGEST_OUTPUT, SearchOptions
 from keras_transformer.text.asks import CONSTRAINTS, SPANS, Ask
 from keras_transformer.text.constraints import (
     NO_CONSTRAINTS,
-    ConstraintReader,
     Constraints,
+    LineReader,
     rule_of_openings,
     search_under,
-    with_openings,
 )
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.placing import Alignment
@@ -99,27 +98,19 @@ class LiteTranslator(Engine):
         return translator
 
     def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
-        marks = self._marks(asks)
-        constraints = with_openings(self._constraints.read(asks, first_line), marks)
-        longest = self.description.max_source_tokens
-        encoded = list(
-            encoded_lines(self.tokenizer, lines, longest, first_line, tags=self._mark_reader.tags, marks=marks)
-        )
-        results = search_under(constraints, asks, encoded, self._search_ids, self.tokenizer.decode)
-        if lost := [number for number, translations in enumerate(results) if not translations]:
+        sources, constraints = self._reader.read(lines, asks, first_line)
+        found = search_under(constraints, asks, sources, self._search_ids, self.tokenizer.decode)
+        if [] in found:
             raise UserError(
-                f"Line {first_line + lost[0]} has no translation: the model's probabilities are NaN. Export a run with "
-                "other weights."
+                f"Line {first_line + found.index([])} has no translation: the model's probabilities are NaN. Export a "
+                "run with other weights."
             )
-        return list(map(Candidates, results))
-
-    def _marks(self, asks: Sequence[Ask]) -> list[Marks]:
-        return [self._mark_reader.marks(ask.source_language, ask.target_language) for ask in asks]
+        return list(map(Candidates, found))
 
     def align(self, pairs: Sequence[tuple[str, Translation]], asks: Sequence[Ask]) -> Sequence[Alignment]:
         if not self.aligns:
             return super().align(pairs, asks)
-        [alignments] = self._aligner.align_lines(self._attend, pairs, self._marks(asks))
+        [alignments] = self._aligner.align_lines(self._attend, pairs, self._reader.marks(asks))
         return alignments
 
     def _attend(self, sources: Sequences, outputs: Sequences) -> list[np.ndarray]:
@@ -166,11 +157,12 @@ class LiteTranslator(Engine):
         return MarkReader(self.languages, self.tokenizer)
 
     @functools.cached_property
-    def _constraints(self) -> ConstraintReader:
-        return ConstraintReader(self.tokenizer, PREFIX_TOKENS + 1, LONGEST_OUTPUT)
+    def _reader(self) -> LineReader:
+        longest = self.description.max_source_tokens, PREFIX_TOKENS + 1, LONGEST_OUTPUT
+        return LineReader(self.tokenizer, self._mark_reader, *longest)
 
     def check_prefix(self, text: str) -> None:
-        fixed_rules(NO_CONSTRAINTS._replace(prefix=self._constraints.prefix(text)))
+        fixed_rules(NO_CONSTRAINTS._replace(prefix=self._reader.prefix(text)))
 
     def are_too_long(self, lines: list[str]) -> list[bool]:
         """Return of each line whether it has more tokens than the export reads."""

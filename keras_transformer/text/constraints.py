@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_transformer.ground.errors import InputError
-from keras_transformer.pieces.language_marks import Marks
+from keras_transformer.pieces.language_marks import MarkReader, Marks
 from keras_transformer.pieces.prefixes import NO_PREFIX, Prefix, PrefixReader, rules_of_prefixes
+from keras_transformer.pieces.sources import encoded_lines
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.asks import Ask
@@ -37,11 +38,18 @@ class Constraints(NamedTuple):
 NO_CONSTRAINTS = Constraints()
 
 
-class ConstraintReader:
-    """Turns what lines ask into tokens. longest: of a prefix, and of the phrases of a line, fewer tokens than this."""
+class LineReader:
+    """Turns lines, and what they ask, into tokens.
 
-    def __init__(self, tokenizer: Tokenizer, longest_prefix: int, longest_output: int):
-        self._tokenizer, self._longest_prefix, self._longest_output = tokenizer, longest_prefix, longest_output
+    longest_source: tokens of a line, EOS included, at most. longest_prefix, longest_output: a prefix, and the phrases
+    of a line, have fewer tokens than this.
+    """
+
+    def __init__(
+        self, tokenizer: Tokenizer, marks: MarkReader, longest_source: int, longest_prefix: int, longest_output: int
+    ):
+        self._tokenizer, self._marks, self._longest_source = tokenizer, marks, longest_source
+        self._longest_prefix, self._longest_output = longest_prefix, longest_output
         self.phrases = PhraseReader(tokenizer)
 
     @functools.cached_property
@@ -52,10 +60,15 @@ class ConstraintReader:
         """Raises InputError if no translation can begin with a text."""
         return self._prefixes.read(text, self._longest_prefix) if text else NO_PREFIX
 
-    def read(self, asks: Sequence[Ask], first_line: int) -> list[Constraints]:
-        """Return what lines ask, but for what is forbidden, which a search finds out (text/forbidden.py).
+    def marks(self, asks: Sequence[Ask]) -> list[Marks]:
+        """Return the marks of the languages of each line."""
+        return [self._marks.marks(ask.source_language, ask.target_language) for ask in asks]
 
-        Raises InputError if no translation can begin so, or have the phrases.
+    def read(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> tuple[list[list[int]], list[Constraints]]:
+        """Return lines as `encoded_lines` does, and what they ask.
+
+        What is forbidden is not among it: a search finds out what that is (text/forbidden.py). Raises InputError if no
+        translation can begin so, or have the phrases, and as `encoded_lines` does.
         """
         prefixes = {text: self.prefix(text) for text in dict.fromkeys(ask.prefix for ask in asks)}
         phrases: dict[tuple[str, ...], Phrases] = {(): ()}
@@ -65,7 +78,13 @@ class ConstraintReader:
                     phrases[ask.required] = self.phrases.read(ask.required, self._longest_output)
                 except InputError as error:
                     raise InputError(f"Line {number}: {error}") from None
-        return [Constraints(prefixes[ask.prefix], (), phrases[ask.required], limit=ask.limit) for ask in asks]
+        marks = self.marks(asks)
+        constraints = [
+            Constraints(prefixes[ask.prefix], (), phrases[ask.required], of_line.opening, ask.limit)
+            for ask, of_line in zip(asks, marks, strict=True)
+        ]
+        longest, tags = self._longest_source, self._marks.tags
+        return list(encoded_lines(self._tokenizer, lines, longest, first_line, marks=marks, tags=tags)), constraints
 
 
 def search_under(
@@ -96,11 +115,6 @@ def rules_of(constraints: Sequence[Constraints]) -> dict[str, Any]:
     arrays["forbidden"] = rule_of_forbidden([line.forbidden for line in constraints])
     arrays["required"] = rule_of_required([line.phrases for line in constraints])
     return arrays | rule_of_openings(constraints)
-
-
-def with_openings(constraints: Sequence[Constraints], marks: Sequence[Marks]) -> list[Constraints]:
-    """Return what lines ask, with the openings of their languages."""
-    return [line._replace(opening=of_line.opening) for line, of_line in zip(constraints, marks, strict=True)]
 
 
 def rule_of_openings(constraints: Sequence[Constraints]) -> dict[str, np.ndarray]:

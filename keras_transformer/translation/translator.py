@@ -15,13 +15,12 @@ from keras_transformer.models.presets import folder_of, save_with_tokenizer
 from keras_transformer.parsing.balanced import TreeDecoder
 from keras_transformer.pieces.batching import BATCH_SIZE, LONGEST_SOURCE
 from keras_transformer.pieces.hypotheses import translations_in
-from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages, MarkReader, Marks
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages, MarkReader
 from keras_transformer.pieces.sources import (
     are_longer,
     check_backend,
     check_batch_size,
     check_vocabulary,
-    encoded_lines,
     encoded_prefix,
     longest_source,
     padded,
@@ -39,7 +38,7 @@ from keras_transformer.search.plan import SearchPlan
 from keras_transformer.search.scores import NAN_PROBABILITIES, NEVER, NotFiniteError
 from keras_transformer.shortlist.shortlist import Shortlist, shortlist_of
 from keras_transformer.text.asks import CONSTRAINTS, SPANS, Ask
-from keras_transformer.text.constraints import ConstraintReader, Constraints, search_under, with_openings
+from keras_transformer.text.constraints import Constraints, LineReader, search_under
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.placing import Alignment
 from keras_transformer.text.required import Phrases, loss_allowed
@@ -133,7 +132,8 @@ class Translator(Engine):
         self.attentions = config_of(models[0]).memory_attentions  # decoder blocks that attend to the source
         self.placeholders, self.aligns = len(self._placeholders), self._aligner.aligns
         self.alignment = alignment
-        self._reader = ConstraintReader(tokenizer, self._longest_output, self._longest_output)
+        longest = self.max_source_tokens, self._longest_output, self._longest_output
+        self._reader = LineReader(tokenizer, self._mark_reader, *longest)
         self._search_as(options, shortlist)
 
     def _search_as(self, options: SearchOptions, shortlist: Shortlist | None) -> None:
@@ -240,34 +240,25 @@ class Translator(Engine):
         return are_longer(self.tokenizer, lines, longest - self._mark_reader.most_in_source)
 
     def search(self, lines: list[str], asks: Sequence[Ask], first_line: int) -> list[Candidates]:
-        marks = self._marks(asks)
-        constraints = with_openings(self._reader.read(asks, first_line), marks)
-        encoded = list(
-            encoded_lines(
-                self.tokenizer, lines, self.max_source_tokens, first_line, tags=self._mark_reader.tags, marks=marks
-            )
-        )
+        sources, constraints = self._reader.read(lines, asks, first_line)
         if self.trained_tokens is not None:
-            self.longer_than_trained += sum(len(ids) > self.trained_tokens for ids in encoded)
-        results = search_under(constraints, asks, encoded, self._search_ids, self.tokenizer.decode)
-        if lost := [number for number, translations in enumerate(results) if not translations]:
+            self.longer_than_trained += sum(len(ids) > self.trained_tokens for ids in sources)
+        found = search_under(constraints, asks, sources, self._search_ids, self.tokenizer.decode)
+        if [] in found:
             raise NotFiniteError(
-                f"Line {first_line + lost[0]} {NAN_PROBABILITIES} Take an earlier checkpoint, or train again at a "
-                "lower learning rate."
+                f"Line {first_line + found.index([])} {NAN_PROBABILITIES} Take an earlier checkpoint, or train again "
+                "at a lower learning rate."
             )
-        return list(map(Candidates, results))
-
-    def _marks(self, asks: Sequence[Ask]) -> list[Marks]:
-        return [self._mark_reader.marks(ask.source_language, ask.target_language) for ask in asks]
+        return list(map(Candidates, found))
 
     def align(self, pairs: Sequence[tuple[str, Translation]], asks: Sequence[Ask]) -> Sequence[Alignment]:
-        return self._aligner.align_lines(pairs, self._marks(asks))
+        return self._aligner.align_lines(pairs, self._reader.marks(asks))
 
     def align_by(
         self, ways: Sequence[AlignedBy], pairs: Sequence[tuple[str, Translation]], asks: Sequence[Ask]
     ) -> list[list[list[tuple[int, int]]]]:
         """Return the alignments by each of several ways, whose blocks are 1 to `attentions`: see `Engine.align`."""
-        return self._aligner.align_lines_by(ways, pairs, self._marks(asks))
+        return self._aligner.align_lines_by(ways, pairs, self._reader.marks(asks))
 
     def _search_ids(self, sources: list[list[int]], asked: list[Constraints]) -> list[list[Translation]]:
         results = [[] if ids else [Translation("", 0.0, confidence=self._confidence(0.0, 0))] for ids in sources]

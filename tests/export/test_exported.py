@@ -150,7 +150,7 @@ def test_a_litert_model_tells_what_it_does_not_read_as_a_whole(pair, words, capl
 )
 def test_a_litert_model_tells_before_a_search_that_it_has_no_room_for_a_prefix(pair, prefix, sentence):
     translator = LiteTranslator.__new__(LiteTranslator)
-    translator.tokenizer = pair[1]
+    translator.tokenizer, translator.description = pair[1], types.SimpleNamespace(max_source_tokens=9)
     with pytest.raises(InputError, match=sentence) if sentence else contextlib.nullcontext():
         translator.check_prefix(prefix)
 
