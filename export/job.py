@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol
 import typer
 
 from keras_transformer.ground.files import read_lines
-from keras_transformer.pieces.language_marks import NO_LANGUAGES, SOURCE, TARGET, Languages
+from keras_transformer.ground.imports import quiet_imports
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
 from keras_transformer.pieces.normalization import is_blank
 from keras_transformer.runs.aligned_by import LAST_BUT_ONE, AlignedBy
+from keras_transformer.runs.confidence import calibration_of
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.search.options import OFF, SearchOptions
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:  # it takes seconds to import
 
     from keras_transformer.pieces.tokenizer import Tokenizer
     from keras_transformer.shortlist.shortlist import Shortlist
+    from keras_transformer.translation.translator import Translator
 
 MOST_SENTENCES = 500  # to compare on
 
@@ -67,17 +70,26 @@ class ExportJob(NamedTuple):
 
         return shortlist_of(RunFolder(self.run), self.options)
 
+    def translator(self, model: "keras.Model", tokenizer: "Tokenizer", precision: str = "float32") -> "Translator":
+        """Return what translates as the export shall. Raises ConfigError as `load_shortlist` does."""
+        with quiet_imports():
+            from keras_transformer.translation.translator import Translator
+
+        return Translator(
+            model,
+            tokenizer,
+            self.options,
+            max_source_tokens=self.max_source_tokens,
+            precision=precision,
+            calibration=calibration_of(RunFolder(self.run)),
+            shortlist=self.load_shortlist(),
+            languages=self.languages,
+            alignment=self.alignment,
+        )
+
     def without_shortlist(self) -> "ExportJob":
         """Return the job for a format whose probabilities are over all pieces."""
         return self._replace(options=dataclasses.replace(self.options, shortlist=OFF))
-
-    def refuse_marks(self, format: str) -> None:
-        """Raises ExportError, which names the format, for a model that is told languages otherwise than by a tag."""
-        if self.languages.needs(SOURCE) or self.languages.needs(TARGET):
-            raise ExportError(
-                f"This model is told languages by pieces at the ends of a sentence, which a user of --format {format} "
-                "would have to put there: export it as saved_model or litert."
-            )
 
     def lines(self) -> list[str]:
         """Return the sentences to compare on, none without a comparison. Raises ExportError if the file has none."""

@@ -11,7 +11,6 @@ from keras_transformer.commands.options import Precision
 from keras_transformer.commands.signals import signals_raise
 from keras_transformer.ground.imports import quiet_imports
 from keras_transformer.runs.aligned_by import AlignedBy
-from keras_transformer.runs.confidence import calibration_of
 from keras_transformer.runs.run_folder import RunFolder
 
 from .job import ExportJob
@@ -55,7 +54,6 @@ class SavedModel:
         with quiet_imports():
             from keras_transformer.lite.interpreters import require_litert
             from keras_transformer.translation.precision import in_precision
-            from keras_transformer.translation.translator import Translator
 
             from .certificate.certificate import certify, summary
             from .graph.operations import refuse_xla
@@ -67,30 +65,20 @@ class SavedModel:
             raise ExportError(f"--litert is float32 and --precision is {self.precision}: leave one of them out.")
         if self.litert:
             require_litert()  # without it the local server answers by the graph alone, and nothing would be compared
-        aligned_by = job.alignment if self.alignment_layer is None else AlignedBy(self.alignment_layer)
+        if self.alignment_layer is not None:
+            job = job._replace(alignment=AlignedBy(self.alignment_layer))
         transformer, tokenizer = job.load_run()
         transformer = in_precision(transformer, self.precision)
         lines = job.lines()
-        calibration = calibration_of(RunFolder(job.run))
-        translator = Translator(
-            transformer,
-            tokenizer,
-            job.options,
-            max_source_tokens=job.max_source_tokens,
-            precision=self.precision,
-            calibration=calibration,
-            shortlist=job.load_shortlist(),
-            languages=job.languages,
-            alignment=aligned_by,
-        )
+        translator = job.translator(transformer, tokenizer, self.precision)
         with quiet_imports():  # the tokenizer prints a notice
             graph = ServedGraph(
                 transformer,
                 tokenizer,
                 job.options,
                 translator.max_source_tokens,
-                aligned_by,
-                calibration,
+                job.alignment,
+                translator.calibration,
                 translator.shortlist,
                 job.languages,
             )

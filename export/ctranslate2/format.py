@@ -7,7 +7,7 @@ import pathlib
 from keras_transformer.commands.signals import signals_raise
 from keras_transformer.ground.files import resolved
 from keras_transformer.ground.imports import quiet_imports
-from keras_transformer.pieces.language_marks import NO_LANGUAGES
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, SOURCE, TARGET
 
 from ..job import ExportJob, Quantization
 from ..versions import ExportError, refuse_existing, unfinished_version
@@ -44,7 +44,11 @@ class CTranslate2:
             from . import convert
 
         convert.require(self.quantization)
-        job.refuse_marks("ctranslate2")
+        if job.languages.needs(SOURCE) or job.languages.needs(TARGET):
+            raise ExportError(
+                "This model is told languages by pieces at the ends of a sentence, which a user of --format "
+                "ctranslate2 would have to put there: export it as saved_model or litert."
+            )
         job = job._replace(languages=NO_LANGUAGES)  # the user's text begins with a tag
         transformer, tokenizer = job.load_run()
         shortlist, job = job.load_shortlist(), job.without_shortlist()  # scores are compared over all pieces

@@ -10,8 +10,6 @@ import typer
 from keras_transformer.commands.signals import signals_raise
 from keras_transformer.ground.files import resolved
 from keras_transformer.ground.imports import quiet_imports
-from keras_transformer.runs.confidence import calibration_of
-from keras_transformer.runs.run_folder import RunFolder
 
 from ..job import ExportJob, Quantization
 from ..versions import ExportError, refuse_existing, unfinished_version
@@ -47,7 +45,6 @@ class LiteRT:
         with quiet_imports():
             from keras_transformer.lite.interpreters import require_litert
             from keras_transformer.lite.translator import LiteTranslator
-            from keras_transformer.translation.translator import Translator
 
             from .write import compare, refuse_disagreement, write_model
 
@@ -55,16 +52,7 @@ class LiteRT:
         transformer, tokenizer = job.load_run()
         refuse_too_large(transformer.count_params(), self.quantization)
         lines = job.lines()
-        translator = Translator(
-            transformer,
-            tokenizer,
-            job.options,
-            max_source_tokens=job.max_source_tokens,
-            shortlist=job.load_shortlist(),
-            calibration=calibration_of(RunFolder(job.run)),
-            languages=job.languages,
-            alignment=job.alignment,
-        )
+        translator = job.translator(transformer, tokenizer)
         with signals_raise(), unfinished_version(folder.parent) as unfinished:
             write_model(transformer, translator, unfinished, folder.name, self.quantization, self.constraints)
             exported = LiteTranslator(unfinished)  # opens it, so that a file that LiteRT refuses is not published
