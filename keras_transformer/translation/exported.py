@@ -75,19 +75,14 @@ class ExportedTranslator(SignatureEngine):
 
         Raises UserError with the sentence of the graph if it refuses an input, such as a language that it lacks.
         """
-        signature = self._loaded.signatures[name]
-        types = {spec.name: spec.dtype for spec in signature.structured_input_signature[1].values()}
-        constants = {key: tf.constant([value], types[key]) for key, value in self.defaults(name).items()}
+        signature, defaults = self._loaded.signatures[name], self.defaults(name)
         rows = list(zip(*columns.values(), strict=True))
         different, answers = list(dict.fromkeys(rows)), {}
 
         def run_batch(indices: list[int]) -> None:
             batch = [different[index] for index in indices]
-            asked = {
-                key: tf.constant(values, types[key])
-                for key, values in zip(columns, map(list, zip(*batch, strict=True)), strict=True)
-            }
-            outputs = {key: as_texts(values.numpy().tolist()) for key, values in signature(**constants | asked).items()}
+            asked = dict(zip(columns, map(list, zip(*batch, strict=True)), strict=True))
+            outputs = outputs_of(signature, asked, defaults)
             for row, answer in zip(batch, zip(*outputs.values(), strict=True), strict=True):
                 answers[row] = dict(zip(outputs, answer, strict=True))
 
@@ -97,6 +92,14 @@ class ExportedTranslator(SignatureEngine):
         except tf.errors.InvalidArgumentError as error:
             raise UserError(message_of_the_graph(error.message)) from None
         return {key: [answers[row][key] for row in rows] for key in answers[rows[0]]}
+
+
+def outputs_of(signature: Any, columns: Columns, defaults: Mapping[str, Any]) -> Columns:
+    """Return the outputs of a signature of a SavedModel, whose inputs that are left out have these defaults."""
+    types = {spec.name: spec.dtype for spec in signature.structured_input_signature[1].values()}
+    values = {name: [value] for name, value in defaults.items()} | columns
+    outputs = signature(**{name: tf.constant(value, types[name]) for name, value in values.items()})
+    return {name: as_texts(value.numpy().tolist()) for name, value in outputs.items()}
 
 
 def defaults_in(folder: pathlib.Path) -> dict[str, dict[str, Any]]:

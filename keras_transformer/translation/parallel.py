@@ -12,17 +12,18 @@ from keras_transformer.pieces.batching import batches_by_length
 log = logging.getLogger("keras_transformer")
 
 
-def tune_for_translation() -> None:
+def tune_for_translation(threads: int | None = None) -> None:
     """Set what makes searches fast, for the whole process: call it before anything else of TensorFlow.
 
-    Each operation has one thread, so that the cores serve batches that are searched at once. If TensorFlow has computed
-    anything before, its threads stay as they are: then this is logged. Its graph optimizer does not fuse products with
-    what follows them: for few rows the fused ones take longer, and fusing delays the first search.
+    Each operation has one thread, so that the cores, or `threads`, serve batches that are searched at once. If
+    TensorFlow has computed anything before, its threads stay as they are: then this is logged. Its graph optimizer does
+    not fuse products with what follows them: for few rows the fused ones take longer, and fusing delays the first
+    search.
     """
     tf.config.optimizer.set_experimental_options({"remapping": False})
     try:
         tf.config.threading.set_intra_op_parallelism_threads(1)
-        tf.config.threading.set_inter_op_parallelism_threads(processor_cores())
+        tf.config.threading.set_inter_op_parallelism_threads(threads or processor_cores())
     except RuntimeError:
         log.debug("TensorFlow has started its threads already: operations may use several of them")
 

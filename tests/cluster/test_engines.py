@@ -4,9 +4,8 @@ import types
 
 import pytest
 import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
 
-from cluster.engines import GraphEngine, Refused, defaults_in, reason_in
+from cluster.engines import GraphEngine, Refused, reason_in
 from cluster.errors import ClusterError
 
 AROUND = "Graph execution error:\n\nDetected at node a/Assert defined at (most recent call last):\n<stack traces ...>\n"
@@ -61,16 +60,6 @@ def test_a_graph_is_asked_with_its_defaults_and_answers_in_lists(engine):
         engine.call("none", {})
     assert engine.defaults("repeat") == {"times": 2} and engine.defaults("none") == {}
     assert engine.tells("other", "text") and not engine.tells("none", "text") and not engine.tells("other", "score")
-
-
-def test_the_defaults_of_each_signature_are_read_from_its_file(tmp_path):
-    saved = saved_model_pb2.SavedModel()
-    signatures = saved.meta_graphs.add().signature_def
-    signatures["plain"].method_name = "a"
-    signatures["with"].defaults["times"].CopyFrom(tf.make_tensor_proto([2]))
-    (tmp_path / "saved_model.pb").write_bytes(saved.SerializeToString())
-    found = defaults_in(str(tmp_path))
-    assert found["plain"] == {} and found["with"]["times"] == 2
 
 
 @pytest.fixture

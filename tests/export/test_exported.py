@@ -6,6 +6,7 @@ import types
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 from export.versions import ExportError
 from keras_transformer.ground.errors import InputError
@@ -14,7 +15,7 @@ from keras_transformer.pieces.sources import encoded_lines
 from keras_transformer.pieces.translation import OUTPUTS, Translation, translations_of
 from keras_transformer.runs.lite_folder import PREFIX_TOKENS
 from keras_transformer.text.documents import DocumentTranslator
-from keras_transformer.translation.exported import ExportedTranslator
+from keras_transformer.translation.exported import ExportedTranslator, defaults_in
 from tests.support.echo import write_echo
 
 
@@ -169,3 +170,13 @@ def test_what_an_older_export_does_not_tell_is_unknown():
     older = translations_of(dict(zip(OUTPUTS[:2], VALUES[:2], strict=True)))
     assert [(each.score, each.is_cut, each.confidence) for each in older] == [(-0.5, None, None), (-2.0, None, None)]
     assert translations_of(dict(zip(OUTPUTS, [[], [], [], []], strict=True))) == []
+
+
+def test_the_defaults_of_each_signature_are_read_from_its_file(tmp_path):
+    saved = saved_model_pb2.SavedModel()
+    signatures = saved.meta_graphs.add().signature_def
+    signatures["plain"].method_name = "a"
+    signatures["with"].defaults["times"].CopyFrom(tf.make_tensor_proto([2]))
+    (tmp_path / "saved_model.pb").write_bytes(saved.SerializeToString())
+    found = defaults_in(tmp_path)
+    assert found["plain"] == {} and found["with"]["times"] == 2
