@@ -13,7 +13,7 @@ from keras_transformer.commands.signals import handling
 from keras_transformer.ground.errors import Interrupted
 from keras_transformer.ground.files import sha256_of_folder
 from keras_transformer.runs.lite_folder import Description, LiteFolder, is_lite_folder
-from keras_transformer.runs.versions import languages_in
+from keras_transformer.runs.versions import find_export, languages_in
 from keras_transformer.text.asks import NOTHING
 
 from .corpora import Lines, Tables, corpus_of
@@ -23,7 +23,6 @@ from .errors import ClusterError
 from .formats import Format
 from .output import Output
 from .part import Job, cores_of_task, lines_of_part
-from .sent import found_export
 from .session import spark, try_a_worker
 from .storage import Storage, StoredFile
 from .works import Clean, Work
@@ -62,10 +61,10 @@ def run(folder: pathlib.Path | None, request: Request, place: Place) -> None:
 
     Parts that an earlier, interrupted call finished are kept.
 
-    Raises ConfigError before Spark starts for a language that the export lacks, and ClusterError before anything is
-    computed if a worker cannot do it, and if Spark gives up later.
+    Raises UserError before Spark starts if there is no export, or for a language that it lacks, and ClusterError before
+    anything is computed if a worker cannot do it, and if Spark gives up later.
     """
-    export = None if folder is None else found_export(folder)
+    export = None if folder is None else find_export(folder)
     if export is not None:
         check_languages(request.work, export)
     with (

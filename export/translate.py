@@ -31,7 +31,7 @@ from keras_transformer.ground.files import resolved, sha256_of_folder
 from keras_transformer.ground.imports import UNUSED_IN_TRANSLATION, quiet_imports
 from keras_transformer.pieces.batching import BATCH_SIZE
 from keras_transformer.runs.lite_folder import is_lite_folder
-from keras_transformer.runs.versions import find_version
+from keras_transformer.runs.versions import find_export
 
 from .versions import ExportError
 
@@ -74,7 +74,7 @@ def translate(
         export = folder
         if files.output is not None:
             check_not_read("--output", files.output, text.files)
-            export = export_at(folder)  # now, since another version may come
+            export = find_export(folder)  # now, since another version may come
             if resolved(files.output).is_relative_to(resolved(export)):
                 raise ConfigError(f"--output {files.output} is inside the export {export}: name a file elsewhere.")
         translator = translator_of(export, batch_size).with_options(search)
@@ -86,16 +86,11 @@ def translate(
         translate_input(deciding(translator, mbr, confidence), asked, files, written, batch_size, work, advice)
 
 
-def export_at(folder: pathlib.Path) -> pathlib.Path:
-    """Return the folder of a LiteRT model or of a version, the newest one in `folder`. Raises ExportError if none."""
-    return folder if is_lite_folder(folder) else find_version(folder)
-
-
 def translator_of(folder: pathlib.Path, batch_size: int) -> "ExportedTranslator | LiteTranslator":
     """Return what translates with an export: a LiteRT model, or a SavedModel. Raises UserError if there is none."""
     if batch_size < 1:  # which a LiteRT model does not ask for
         raise ExportError(f"--batch-size is {batch_size}; it must be at least 1.")
-    export = export_at(folder)
+    export = find_export(folder)
     with quiet_imports(without=UNUSED_IN_TRANSLATION):
         if is_lite_folder(export):
             from keras_transformer.lite.translator import LiteTranslator

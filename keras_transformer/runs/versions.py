@@ -63,6 +63,11 @@ def find_version(folder: str | os.PathLike) -> pathlib.Path:
     return complete[-1]
 
 
+def find_export(folder: str | os.PathLike) -> pathlib.Path:
+    """Return `folder` if it is a LiteRT model, else what `find_version` returns."""
+    return pathlib.Path(folder) if is_lite_folder(folder) else find_version(folder)
+
+
 def is_version(folder: pathlib.Path) -> bool:
     """Return whether a folder is an exported version."""
     return (folder / SAVED_MODEL).is_file()

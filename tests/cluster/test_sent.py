@@ -5,50 +5,18 @@ import zipfile
 
 import pytest
 
-from cluster.errors import ClusterError
-from cluster.sent import found_export, zip_export, zip_project
+from cluster.sent import zip_export, zip_project
 from tests.support.places import ROOT
 from tests.support.processes import python
 
 
-@pytest.fixture
-def versions(tmp_path):
-    for number in ("2", "10", "x", "11"):
-        (tmp_path / number / "variables").mkdir(parents=True)
-        if number != "11":  # which is not complete
-            (tmp_path / number / "saved_model.pb").write_text(number)
-    return tmp_path
-
-
-def test_the_newest_complete_version_is_sent(versions, tmp_path):
-    assert found_export(versions) == versions / "10"
-    assert found_export(versions / "2") == versions / "2"
-    (tmp_path / "lite").mkdir()
-    (tmp_path / "lite" / "litert.json").touch()
-    assert found_export(tmp_path / "lite") == tmp_path / "lite"
-
-
-def test_a_folder_without_an_export_is_named(tmp_path):
-    (tmp_path / "file").touch()
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "model.json").touch()
-    reasons = {
-        "file": "is a file",
-        "none": "does not exist",
-        "empty": "holds no exported version",
-        "run": "is a run folder, not an export: `keras-transformer export",
-    }
-    for name, reason in reasons.items():
-        with pytest.raises(ClusterError, match=f"{tmp_path / name} {reason}"):
-            found_export(tmp_path / name)
-
-
-def test_an_export_arrives_as_it_was(versions, tmp_path):
-    (versions / "10" / "variables" / "index").write_text("a")
-    with zipfile.ZipFile(zip_export(versions / "10", tmp_path / "export.zip")) as archive:
-        contents = {name: archive.read(name) for name in archive.namelist()}
-    assert contents == {"saved_model.pb": b"10", "variables/index": b"a"}
+def test_an_export_arrives_as_it_was(tmp_path):
+    files = {"saved_model.pb": b"10", "variables/index": b"a"}
+    (tmp_path / "10" / "variables").mkdir(parents=True)
+    for name, content in files.items():
+        (tmp_path / "10" / name).write_bytes(content)
+    with zipfile.ZipFile(zip_export(tmp_path / "10", tmp_path / "export.zip")) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == files
 
 
 IMPORTS = """

@@ -231,7 +231,7 @@ echo = Writer(lambda line: line)
 opens_echo = types.SimpleNamespace(open_quietly=lambda version, batch_size: echo)
 sys.modules["keras_transformer.translation.exported"] = opens_echo
 sys.modules["export.versions"] = types.SimpleNamespace(ExportError=None)
-sys.modules["keras_transformer.runs.versions"] = types.SimpleNamespace(find_version=pathlib.Path)
+sys.modules["keras_transformer.runs.versions"] = types.SimpleNamespace(find_export=pathlib.Path)
 sys.argv = ["translate", "folder", "--batch-size", "1"]
 runpy.run_module("export.translate", run_name="__main__")
 """

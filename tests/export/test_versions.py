@@ -7,7 +7,14 @@ import psutil
 import pytest
 
 from export.versions import ExportError, make_folder, publish, refuse_existing, refuse_version, unfinished_version
-from keras_transformer.runs.versions import HIGHEST, SAVED_MODEL, find_version, is_number, numbered_versions
+from keras_transformer.runs.versions import (
+    HIGHEST,
+    SAVED_MODEL,
+    find_export,
+    find_version,
+    is_number,
+    numbered_versions,
+)
 
 
 def names_in(folder):
@@ -40,6 +47,21 @@ def test_a_folder_of_another_kind_is_told_so(tmp_path, file, sentence):
         find_version(tmp_path)
 
 
+@pytest.mark.parametrize("find", [find_version, find_export])
+def test_a_path_without_an_export_is_told_so(find, tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    reasons = {"file": "is a file", "none": "does not exist", "empty": "holds no exported version"}
+    for name, reason in reasons.items():
+        with pytest.raises(ExportError, match=f"{tmp_path / name} {reason}"):
+            find(tmp_path / name)
+
+
+def test_a_litert_model_is_an_export_without_versions(tmp_path):
+    (tmp_path / "litert.json").touch()
+    assert find_export(tmp_path) == tmp_path
+
+
 def test_two_exports_at_the_same_time_get_two_numbers(tmp_path, monkeypatch):
     with unfinished_version(tmp_path) as one, unfinished_version(tmp_path) as other:
         (one / "saved_model.pb").touch()
@@ -52,7 +74,7 @@ def test_ten_is_newer_than_nine(tmp_path):
     for number in (9, 10):
         (tmp_path / str(number)).mkdir()
         (tmp_path / str(number) / "saved_model.pb").touch()
-    assert find_version(tmp_path).name == "10"
+    assert find_version(tmp_path).name == find_export(tmp_path).name == find_export(tmp_path / "10").name == "10"
 
 
 def test_an_interrupted_export_leaves_nothing(tmp_path):
