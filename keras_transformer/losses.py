@@ -53,7 +53,7 @@ def alignment_sums(attention, links):
     return AlignmentSums(loss=-ops.sum(has_link * ops.log(linked + 1e-9)), links=ops.sum(has_link))
 
 
-def shares(smoothing, logits_bias=None):
+def shares(smoothing, logits_bias):
     """The share of label smoothing that each class gets: `smoothing`, or float32 (V,).
 
     Models that were imported have pieces that they do not write, such as BOS: the bias of these is NO_CLASS. They get

@@ -106,8 +106,8 @@ class KeyRequired:
         application: ASGIApp,
         keys: ApiKeys,
         open_paths: Iterable[str],
-        count: Callable[[], None] = lambda: None,
-        keyed_bodies: Iterable[str] = (),
+        count: Callable[[], None],
+        keyed_bodies: Iterable[str],
     ):
         """count: called for each prediction that is refused."""
         self.application, self.keys, self.open_paths, self.count = application, keys, {"/", *open_paths}, count
@@ -135,7 +135,7 @@ class KeyRequired:
 class KeyInterceptor(grpc.aio.ServerInterceptor):
     """Answers UNAUTHENTICATED to calls without a key; those for grpc.health.v1 need none."""
 
-    def __init__(self, keys: ApiKeys, count: Callable[[], None] = lambda: None):
+    def __init__(self, keys: ApiKeys, count: Callable[[], None]):
         """count: called for each prediction that is refused."""
         self.keys, self.count = keys, count
 

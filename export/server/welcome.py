@@ -112,7 +112,7 @@ def described(option: Input) -> dict[str, Any]:
     return shown | {"lowest": option.lowest, "highest": option.highest, "is_whole": option.dtype.is_integer}
 
 
-def menus(languages: Languages, defaults: Arrays, tagged: str = "") -> list[dict[str, Any]]:
+def menus(languages: Languages, defaults: Arrays, tagged: str) -> list[dict[str, Any]]:
     """Return the options of languages, among which the page lets choose, if a signature with these defaults has any.
 
     tagged: the language that the example asks for, with which a menu without a default begins.

@@ -251,7 +251,7 @@ def road_of_lines(
     )
 
 
-def road_of_files(files: FileArguments, translator: DocumentTranslator, prefix: str = "") -> Road:
+def road_of_files(files: FileArguments, translator: DocumentTranslator, prefix: str) -> Road:
     """Return the road of a format. `prefix` begins the translation of the first sentence of the file."""
     numbers_of_texts: list[int] = []  # the number of the first part that has a sentence
 

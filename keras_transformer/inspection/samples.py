@@ -24,15 +24,13 @@ class Sample(NamedTuple):
     translation: str
 
 
-def translate_pairs(
-    translator: "Translator", pairs: Sequence[tuple[str, str]], codes: Sequence[Codes] = ()
-) -> list[Sample]:
+def translate_pairs(translator: "Translator", pairs: Sequence[tuple[str, str]], codes: Sequence[Codes]) -> list[Sample]:
     """Translate the source of each (source, reference). Returns one Sample per pair. codes: the languages of each."""
     return samples_of(pairs, translate_sources(translator, pairs, codes))
 
 
 def translate_sources(
-    translator: "Translator", pairs: Sequence[tuple[str, str]], codes: Sequence[Codes] = ()
+    translator: "Translator", pairs: Sequence[tuple[str, str]], codes: Sequence[Codes]
 ) -> list[Translation]:
     """Translate the source of each (source, reference): see `translate_pairs`."""
     return translator.translate([source for source, _ in pairs], **translator.languages.of_lines(codes))

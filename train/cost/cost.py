@@ -34,7 +34,7 @@ def training_flops(config: BaseModelConfig, source_length: float, target_length:
 
 
 def corpus_flops(
-    config: BaseModelConfig, pairs: EncodedPairs | EncodedShards, target_tokens: float, passes: int = 3
+    config: BaseModelConfig, pairs: EncodedPairs | EncodedShards, target_tokens: float, passes: int
 ) -> float:
     """Training FLOPs of `target_tokens` tokens of these pairs, as if every sentence had the mean length."""
     source_length, target_length = pairs.source_tokens / len(pairs), pairs.target_tokens / len(pairs)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_transformer.pieces.language_marks import NO_LANGUAGES, NO_MARKS, Codes, Languages, Marks
+from keras_transformer.pieces.language_marks import NO_MARKS, Codes, Languages, Marks
 
 from ..config.training import RowLengths
 from .corpus import CorpusError, Pair, Split, skipped_sentence
@@ -88,7 +88,7 @@ class EncodedPairs:
     def target_tokens(self) -> int:
         return len(self.target.ids)
 
-    def identical(self, languages: Languages = NO_LANGUAGES) -> int:
+    def identical(self, languages: Languages) -> int:
         """How many pairs have a target that is their source, but for the pieces of these languages."""
         source, target, count = self.source, self.target, 0
         first, opening = bool(languages.source_first), bool(languages.target_first)

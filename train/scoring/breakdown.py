@@ -106,7 +106,7 @@ class Breakdown(NamedTuple):
         }
 
 
-def bins_table(title: str, head: str, bins: Sequence[SentenceBin], other: Sequence[SentenceBin] | None = None) -> Table:
+def bins_table(title: str, head: str, bins: Sequence[SentenceBin], other: Sequence[SentenceBin] | None) -> Table:
     """The scores of bins, whose names are in the column `head`. other: of other translations, in columns of its own."""
     heads: tuple[str, ...] = (head, "sentences", "BLEU", "chrF", "length ratio")
     rows: list[tuple[str, ...]] = [
@@ -141,9 +141,7 @@ def break_down(
     return Breakdown(by_length(samples, bleu, chrf), by_words, counted.text, by_part(samples, parts, bleu, chrf))
 
 
-def by_part(
-    samples: Sequence[Sample], parts: Sequence[str], bleu: Measure = RAW_BLEU, chrf: Measure = CHRF
-) -> list[SentenceBin]:
+def by_part(samples: Sequence[Sample], parts: Sequence[str], bleu: Measure, chrf: Measure) -> list[SentenceBin]:
     """Return the bins of the parts of a text, in the order of their first sentences; [] if there is only one."""
     bins = collections.defaultdict(list)
     for part, sample in zip(parts, samples, strict=bool(parts)):

@@ -118,7 +118,7 @@ def xliff_parts(
 class Document:
     """An XLIFF file. states: of targets that are translated anew; everything: all targets are."""
 
-    def __init__(self, xml: XmlText, states: Sequence[str] = (), everything: bool = False):
+    def __init__(self, xml: XmlText, states: Sequence[str], everything: bool):
         self.xml, self.events, self.states, self.everything = xml, xml.events, states, everything
         self._may, self.raw = translated_behind(xml.events), xml.raw
 

@@ -108,7 +108,7 @@ class XmlText:
         return self.raw(element.last, element.last + 1) or (f"</{name[1]}>" if name else "")
 
 
-def events_of(content: bytes, name: str, takes_declarations: bool = True) -> list[Event]:
+def events_of(content: bytes, name: str, takes_declarations: bool) -> list[Event]:
     """Return the events of an XML file, which are all of it.
 
     takes_declarations: whether it may have a <!DOCTYPE>, whose entities can make attributes a hundred times as long.
