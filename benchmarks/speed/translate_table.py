@@ -65,7 +65,7 @@ OWN = ("ours", "saved_model", "litert")  # contestants that are this project's, 
 
 
 def summary(results: dict[str, Any]) -> dict[str, Any]:
-    """All results, ready for JSON; see `speed_table` for the style.
+    """All results, ready for JSON.
 
     `ratios`: our sentences per second over theirs, by "work/beam/mode/contestant"; other versions of ours append what
     `OURS` says. `results` is what `measure_all` returns, with the command and the rounds.

@@ -119,7 +119,10 @@ def charset_of(header: str) -> str:
 
 
 def read_po(content: bytes, name: str, counts: Counter) -> tuple[str, Entries]:
-    """The same of a .po file; fuzzy and obsolete entries are counted. Raises InputError, with the line."""
+    """The same of a .po file; fuzzy and obsolete entries are counted.
+
+    Raises InputError, with the line, and CorpusError if it has no entry.
+    """
     text = declared_text(io.BytesIO(content), name, DECLARATION, head=HEAD)
     counts["obsolete"] += len(re.findall(r"^#~ msgid ", text, re.MULTILINE))
     header, entries = "", []
