@@ -12,9 +12,10 @@ from keras_transformer.commands.signals import signals_raise
 from keras_transformer.ground.imports import quiet_imports
 from keras_transformer.runs.aligned_by import AlignedBy
 from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.runs.versions import LITERT
 
 from .job import ExportJob
-from .versions import LITERT, ExportError, publish, refuse_version, unfinished_version
+from .versions import ExportError, publish, refuse_version, unfinished_version
 
 log = logging.getLogger("export")
 

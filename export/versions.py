@@ -10,12 +10,9 @@ import time
 import uuid
 from collections.abc import Iterator
 
-from keras_transformer.runs.versions import ExportError, is_version, version_numbers
+from keras_transformer.runs.versions import UNFINISHED, ExportError, is_version, version_numbers
 
-UNFINISHED = ".unfinished-"  # how the name of a version begins while it is written
 SECONDS_TO_LOCK = 60  # a younger unfinished version may not be locked yet
-LITERT = "assets.extra/litert"  # the path in a version of a LiteRT model, which TensorFlow Serving does not read
-WARM_UP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # the path in a version that TensorFlow Serving reads
 
 log = logging.getLogger("export")
 

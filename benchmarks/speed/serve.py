@@ -26,9 +26,8 @@ from benchmarks.result_files import RESULTS, command_line
 from benchmarks.speed.serve_client import Expected, Load, ask_for, expected_answers, lines_per_second
 from benchmarks.speed.serve_table import summary, write_results
 from benchmarks.speed.translate_work import test_lines
-from export.versions import LITERT
 from keras_transformer.commands.console import exit_codes
-from keras_transformer.runs.versions import find_version
+from keras_transformer.runs.versions import LITERT, find_version
 
 PATIENCE = 300  # seconds for a server to start, on a busy machine
 PROTOCOLS = {"rest": r"(http\S+):predict", "grpc": r"(grpc://\S+)\n"}  # and what the server prints of its URL

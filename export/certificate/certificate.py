@@ -15,13 +15,13 @@ from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.aligned_by import AlignedBy
 from keras_transformer.runs.run_folder import RunFolder
-from keras_transformer.runs.versions import CERTIFICATE
+from keras_transformer.runs.versions import CERTIFICATE, LITERT
 from keras_transformer.search.options import RUN_OPTIONS
 from keras_transformer.translation.exported import ExportedTranslator, open_quietly
 from keras_transformer.translation.translator import Translator
 
 from ..graph.operations import meta_graph, oldest_tensorflow, operations_in
-from ..versions import LITERT, ExportError
+from ..versions import ExportError
 from .agreement import TIES, Agreement, agreement, plural
 from .runtimes import CRuntime, c_library, local_clients, package
 

@@ -17,9 +17,9 @@ from keras_transformer.ground.errors import first_line_of
 from keras_transformer.ground.files import write_atomically
 from keras_transformer.pieces.language_marks import NO_LANGUAGES
 from keras_transformer.pieces.tokenizer import Tokenizer
-from keras_transformer.runs.versions import LANGUAGES
+from keras_transformer.runs.versions import LANGUAGES, WARM_UP_REQUESTS
 
-from ..versions import WARM_UP_REQUESTS, ExportError
+from ..versions import ExportError
 from .served_graph import ServedGraph
 
 T = TypeVar("T")

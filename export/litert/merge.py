@@ -14,11 +14,12 @@ import flatbuffers
 import numpy as np
 from tensorflow.lite.python import schema_py_generated as schema
 
+from keras_transformer.runs.lite_folder import IDENTIFIER
+
 LEAST = 1024  # bytes; smaller constants take less than the operation
 TYPES = {schema.TensorType.FLOAT32: np.float32, schema.TensorType.INT32: np.int32}
 
 ALIGNMENT = 16  # of the data of a buffer, in bytes: that of the schema
-IDENTIFIER = b"TFL3"
 NOTHING = b""
 SUBGRAPHS = ("condSubgraphIndex", "bodySubgraphIndex", "thenSubgraphIndex", "elseSubgraphIndex")  # that operators call
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_transformer.ground.errors import UserError
 from keras_transformer.pieces.languages import short_code
+from keras_transformer.text.asks import SOURCE_LANGUAGE, TARGET_LANGUAGE
 from keras_transformer.text.detection import Detected, detected
 from keras_transformer.text.formats import WITH_STATES
 from keras_transformer.text.formats.parts import Field
@@ -30,7 +31,6 @@ from .protection import as_array
 from .routing import Hop, Languages, Route
 from .signature import Arrays, Signature
 
-SOURCE_LANGUAGE, TARGET_LANGUAGE = "source_language", "target_language"  # inputs of a model of many languages
 BEAM_SIZE = "beam_size"  # an input of the graph
 AUTO = "auto"  # in place of the code of the source language
 SIGNATURE = "translate"

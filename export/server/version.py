@@ -19,11 +19,11 @@ from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 from keras_transformer.ground.errors import UserError, first_line_of
 from keras_transformer.ground.memory import return_freed_memory
 from keras_transformer.ground.notations import json_of
-from keras_transformer.runs.versions import CERTIFICATE, MOST_BYTES, is_number, languages_in
+from keras_transformer.runs.versions import CERTIFICATE, LITERT, MOST_BYTES, WARM_UP_REQUESTS, is_number, languages_in
 from keras_transformer.text.placeholders import placeholders_known
 
 from ..graph.operations import meta_graph
-from ..versions import LITERT, WARM_UP_REQUESTS, ExportError
+from ..versions import ExportError
 from .errors import RequestError, from_tensorflow, invalid
 from .few_sentences import few_sentences_of
 from .messages import run_messages, text_output

@@ -12,14 +12,11 @@ from keras_transformer.ground.files import files_in
 from keras_transformer.ground.notations import json_of
 from keras_transformer.models.imported.families import FAMILIES
 from keras_transformer.pieces.pair_tokenizer import open_tokenizer
-from keras_transformer.runs.lite_folder import DESCRIPTION, Description, LiteFolder, why_damaged
+from keras_transformer.runs.lite_folder import DESCRIPTION, IDENTIFIER, Description, LiteFolder, why_damaged
+from keras_transformer.runs.run_folder import SAVED_MODEL
+from keras_transformer.runs.versions import CERTIFICATE, LITERT, UNFINISHED, WARM_UP_REQUESTS
 
 AGAIN = "export the run again, or copy the folder again"
-CERTIFICATE = "certificate.json"
-WARM_UP = "assets.extra/tf_serving_warmup_requests"
-LITERT = "assets.extra/litert"
-UNFINISHED = ".unfinished-"  # how the name of a version begins while it is written
-FLATBUFFER = b"TFL3"  # at byte 4 of every LiteRT file
 
 
 def saved_models(folder: pathlib.Path) -> Iterator[Finding]:
@@ -36,7 +33,7 @@ def version(path: pathlib.Path) -> Iterator[Finding]:
     shards = sorted(path.glob("variables/variables.data-*"))  # each is called variables.data-NUMBER-of-COUNT
     count = int(shards[0].name.rpartition("-")[2]) if shards else 1
     names = [f"variables/variables.data-{number:05d}-of-{count:05d}" for number in range(count)]
-    names += ["saved_model.pb", "variables/variables.index", *(str(a.relative_to(path)) for a in path.glob("assets/*"))]
+    names += [SAVED_MODEL, "variables/variables.index", *(str(a.relative_to(path)) for a in path.glob("assets/*"))]
     problems = [f"{name} is missing or empty" for name in names if not has_content(path / name)]
     if problems:
         yield missing(f"version {path.name}: {'; '.join(problems)}", AGAIN)
@@ -44,7 +41,7 @@ def version(path: pathlib.Path) -> Iterator[Finding]:
     size = sum(file.stat().st_size for file in files_in(path))
     yield ok(f"version {path.name} is a complete SavedModel of {size / 1e6:.1f} MB")
     yield from certificate(path)
-    if not has_content(path / WARM_UP):
+    if not has_content(path / WARM_UP_REQUESTS):
         yield note(f"version {path.name} has no requests to warm up", "the first requests to a server take longer")
     if (path / LITERT).is_dir():
         yield from lite_model(path / LITERT)
@@ -91,7 +88,7 @@ def lite_model(path: pathlib.Path) -> Iterator[Finding]:
         if why := why_damaged(contents[file], sha256):
             yield missing(f"{file} is damaged: {why[:-1]}", AGAIN)
             return
-    if contents[folder.model][4:8] != FLATBUFFER:
+    if contents[folder.model][4:8] != IDENTIFIER:
         yield missing(f"{folder.model} is no LiteRT file", AGAIN)
         return
     yield ok(

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from flatbuffers import number_types
 from flatbuffers.table import Table
 
-IDENTIFIER = b"TFL3"
+from keras_transformer.runs.lite_folder import IDENTIFIER
+
 SUBGRAPHS, SIGNATURES = 2, 7  # fields of Model
 OPERATORS = 3  # of SubGraph
 KIND, OPTIONS = 3, 4  # of Operator: the kind of its options, and these

@@ -14,6 +14,7 @@ from keras_transformer.runs.aligned_by import AlignedBy
 from keras_transformer.search.options import RUN_OPTIONS, SearchOptions
 
 DESCRIPTION = "litert.json"
+IDENTIFIER = b"TFL3"  # at byte 4 of every LiteRT file
 ALIGN = "align"  # the signature that gives an attention, if the file has one
 PREFIX_TOKENS, ENDING_TOKENS = 32, 8  # of the inputs for the beginning of a translation
 PHRASES, WAYS, PHRASE_TOKENS = 8, 3, 8  # of the input for phrases that a translation must have

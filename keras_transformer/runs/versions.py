@@ -13,6 +13,9 @@ HIGHEST = 2**63 - 1  # the highest version that the messages of TensorFlow Servi
 LANGUAGES = "assets.extra/languages.json"  # the path in a version of what its model is told languages by, if known
 MOST_BYTES = 1 << 20  # of a file that a version has beside its graph
 CERTIFICATE = "certificate.json"  # in a version, if it was compared with its run
+LITERT = "assets.extra/litert"  # the path in a version of a LiteRT model, which TensorFlow Serving does not read
+WARM_UP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # the path in a version that TensorFlow Serving reads
+UNFINISHED = ".unfinished-"  # how the name of a version begins while it is written
 
 
 class ExportError(UserError):

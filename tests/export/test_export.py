@@ -11,12 +11,13 @@ from export.certificate.agreement import TIES, agreement
 from export.graph.operations import meta_graph, refuse_xla, xla_in
 from export.graph.served_graph import ServedGraph
 from export.graph.version_folder import WARM_UP_ROWS, write_saved_model
-from export.versions import WARM_UP_REQUESTS, ExportError
+from export.versions import ExportError
 from keras_transformer.model import Transformer
 from keras_transformer.pieces.normalization import BLANK, is_blank
 from keras_transformer.pieces.tokenizer import Tokenizer
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.saved_run import load_run
+from keras_transformer.runs.versions import WARM_UP_REQUESTS
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.exported import ExportedTranslator
 from keras_transformer.translation.precision import in_precision

@@ -12,9 +12,8 @@ from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 from export import __main__ as command
 from export.certificate.certificate import summary
 from export.graph.operations import OLDEST
-from export.versions import WARM_UP_REQUESTS
 from keras_transformer.pieces.translation import Translation
-from keras_transformer.runs.versions import CERTIFICATE
+from keras_transformer.runs.versions import CERTIFICATE, WARM_UP_REQUESTS
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation import exported
 from keras_transformer.translation.translator import Translator

@@ -13,10 +13,9 @@ from export.certificate import certificate
 from export.server.few_sentences import FewSentences
 from export.server.signature import Signature
 from export.server.version import Version
-from export.versions import LITERT
 from keras_transformer.runs.confidence import Calibration
 from keras_transformer.runs.run_folder import RunFolder
-from keras_transformer.runs.versions import CERTIFICATE
+from keras_transformer.runs.versions import CERTIFICATE, LITERT
 from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import ROOT
 from tests.support.runs import SENTENCES, random_run

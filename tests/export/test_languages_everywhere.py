@@ -15,14 +15,14 @@ from cluster.works import Nearest, Score, Translate
 from export import translate as translate_command
 from export.__main__ import app
 from export.client.client import ServingClient
-from export.versions import LITERT, ExportError
+from export.versions import ExportError
 from keras_transformer.ground.errors import UserError
 from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.pieces.batching import BATCH_SIZE
 from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.pieces.tokenizer import train_tokenizer
 from keras_transformer.runs.inference import Inference
-from keras_transformer.runs.versions import LANGUAGES, languages_in
+from keras_transformer.runs.versions import LANGUAGES, LITERT, languages_in
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.text.asks import Ask
 from keras_transformer.translation.scorer import Scorer

@@ -8,11 +8,11 @@ from cluster.engines import GraphEngine
 from export.__main__ import app
 from export.client.client import ServingClient
 from export.graph.served_graph import ServedGraph
-from export.versions import LITERT
 from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.models.imported.folder import import_folder, write_run
 from keras_transformer.runs.run_folder import RunFolder
 from keras_transformer.runs.saved_run import load_run
+from keras_transformer.runs.versions import LITERT
 from keras_transformer.text.asks import Ask
 from keras_transformer.translation.exported import ExportedTranslator
 from keras_transformer.translation.translator import Translator

@@ -15,9 +15,8 @@ from export.server.paragraphs import FORMAT, LANGUAGE, OUTPUT_LANGUAGE, PARAGRAP
 from export.server.protection import Traits
 from export.server.signature import Signature, Tensor
 from export.server.version import Version, collect_graphs, example_of
-from export.versions import WARM_UP_REQUESTS
 from keras_transformer.ground.errors import UserError
-from keras_transformer.runs.versions import CERTIFICATE
+from keras_transformer.runs.versions import CERTIFICATE, WARM_UP_REQUESTS
 from keras_transformer.text.placeholders import symbols_of
 from tests.support.echo import write_echo
 

@@ -9,13 +9,13 @@ import pytest
 import train.__main__
 from export import __main__ as export
 from export.client.client import ServingClient
-from export.versions import LITERT
 from keras_transformer.commands.import_model import app
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.lite.translator import LiteTranslator
 from keras_transformer.models.imported.folder import import_folder
 from keras_transformer.models.imported.grown import with_language, with_languages
 from keras_transformer.runs.run_folder import RunFolder
+from keras_transformer.runs.versions import LITERT
 from keras_transformer.translation.exported import ExportedTranslator
 from keras_transformer.translation.translator import Translator
 from tests.support.commands import assert_one_sentence, invoke

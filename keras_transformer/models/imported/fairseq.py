@@ -18,6 +18,7 @@ import numpy as np
 from keras_transformer.config import TransformerConfig
 from keras_transformer.models.imported.arrays import StoredArrays, read_json, read_settings
 from keras_transformer.models.imported.errors import ImportedModelError, refusing_damage
+from keras_transformer.models.imported.families import SPM
 from keras_transformer.models.imported.generation import FORCED_BOS, forced_bos, generation_of
 from keras_transformer.models.imported.huggingface import (
     check_settings,
@@ -36,7 +37,7 @@ from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.pieces.pair_tokenizer import PairTokenizer, pair_model_bytes
 from keras_transformer.pieces.tokenizer import model_proto
 
-SPM, JSON = "sentencepiece.bpe.model", "tokenizer.json"
+JSON = "tokenizer.json"
 AN_ORIGINAL = "facebook/nllb-200-distilled-600M"
 FAIRSEQ = ["<s>", "<pad>", "</s>", "<unk>"]  # the first pieces
 MASK = "<mask>"  # the last piece of NLLB-200 and mBART

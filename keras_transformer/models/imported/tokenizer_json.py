@@ -12,6 +12,7 @@ from typing import Any
 
 from keras_transformer.models.imported.arrays import read_json
 from keras_transformer.models.imported.errors import ImportedModelError, refusing_damage
+from keras_transformer.pieces.normalization import SPACE
 from keras_transformer.pieces.tokenizer import model_proto
 
 NEEDED = {  # of its model: what SentencePiece does, and what stands for a key that is left out
@@ -24,7 +25,6 @@ NEEDED = {  # of its model: what SentencePiece does, and what stands for a key t
     "byte_fallback": (False, False),
     "ignore_merges": (False, False),
 }
-SPACE = "▁"  # in place of a space, and before each text
 SPACES = {"Regex": " {2,}"}  # SentencePiece takes them as one
 OF_SPM = {"<unk>": 2, "<s>": 3, "</s>": 3}  # its first pieces, with their types: unknown, and control
 BYTE_PAIRS = 2  # a type of model

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from benchmarks.speed import serve
 from benchmarks.speed.serve_client import ask_for, expected_answers
-from export.versions import LITERT
 from keras_transformer.pieces.translation import Translation
+from keras_transformer.runs.versions import LITERT
 from tests.support.servers import serving
 
 SENTENCES = ["one", "two dogs", "three"]
