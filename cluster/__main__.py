@@ -22,20 +22,14 @@ from .corpora import format_of
 from .errors import ClusterError
 from .job import Place, Request, run
 from .options import (
-    PART_BYTES,
     Column,
     Export,
     FileFormat,
-    Master,
-    PartBytes,
     Scripts,
     SecondColumn,
-    Settings,
-    Source,
-    SourceLanguage,
-    Target,
-    TargetLanguage,
     WithConfidence,
+    takes_languages,
+    takes_place,
 )
 from .works import Clean, Inputs, Nearest, Score, Translate, Work
 
@@ -53,23 +47,20 @@ def cluster():
 
 
 @app.command(no_args_is_help=True)
+@takes_place
 @takes_served_options(without=["n_best"])
 @takes_text_options("target_prefixes", "required", "source_language", "target_language")
+@takes_languages
 def translate(
     export: Export,
-    source: Source,
-    target: Target,
-    conf: Settings,
+    place: Place,
     search: dict,
     text: TextArguments,
-    master: Master = None,
-    source_language: SourceLanguage = "",
-    target_language: TargetLanguage = "",
+    ask: Ask,
     confidence: WithConfidence = False,
     format: FileFormat = None,
     column: Column = "",
     batch_size: BatchSize = BATCH_SIZE,
-    part_bytes: PartBytes = PART_BYTES,
 ):
     """Translate a corpus line by line.
 
@@ -79,29 +70,25 @@ def translate(
     others are what the export was made with. The column unplaced has what is missing of spans and required phrases.
     """
     with exit_codes():
-        asked = text.target_prefix, phrases_of(text.require), text.protection()
-        ask = Ask(*asked, source_language=source_language, target_language=target_language)
+        phrases, protection = phrases_of(text.require), text.protection()
+        ask = ask._replace(prefix=text.target_prefix, required=phrases, protection=protection)
         work = Translate(sorted_inputs(search), ask=ask, confidence=confidence)
-        request = request_of(work, source, format, [column], batch_size)
-        run(export, request, Place(source, target, master, conf, part_bytes))
+        run(export, request_of(work, place.source, format, [column], batch_size), place)
 
 
 @app.command(no_args_is_help=True)
+@takes_place
 @takes_served_options(without=["n_best"])
+@takes_languages
 def back_translate(
     export: Export,
-    source: Source,
-    target: Target,
-    conf: Settings,
+    place: Place,
     search: dict,
-    master: Master = None,
-    source_language: SourceLanguage = "",
-    target_language: TargetLanguage = "",
+    ask: Ask,
     tag: Annotated[str, typer.Option(help="A text in front of each translation.", show_default="none")] = "",
     format: FileFormat = None,
     column: Column = "",
     batch_size: BatchSize = BATCH_SIZE,
-    part_bytes: PartBytes = PART_BYTES,
 ):
     """Translate target text back into sources.
 
@@ -110,27 +97,23 @@ def back_translate(
     beam, --tag marks what was translated (Caswell et al. 2019): a training has the same tag at the entry of data.train.
     """
     with exit_codes():
-        ask = Ask(source_language=source_language, target_language=target_language)
-        request = request_of(Translate(sorted_inputs(search), tag, ask), source, format, [column], batch_size)
-        run(export, request, Place(source, target, master, conf, part_bytes))
+        work = Translate(sorted_inputs(search), tag, ask)
+        run(export, request_of(work, place.source, format, [column], batch_size), place)
 
 
 @app.command(no_args_is_help=True)
+@takes_place
 @takes_served_options("beam_size", "length_penalty")
+@takes_languages
 def distil(
     export: Export,
-    source: Source,
-    target: Target,
-    conf: Settings,
+    place: Place,
     search: dict,
-    master: Master = None,
-    source_language: SourceLanguage = "",
-    target_language: TargetLanguage = "",
+    ask: Ask,
     format: FileFormat = None,
     column: Column = "",
     reference_column: SecondColumn = "",
     batch_size: BatchSize = BATCH_SIZE,
-    part_bytes: PartBytes = PART_BYTES,
 ):
     """Write the translations nearest to references.
 
@@ -138,26 +121,21 @@ def distil(
     2016, section 3.3, with chrF in place of BLEU). Needs the signature translate, and sacrebleu on the workers.
     """
     with exit_codes():
-        columns = [column, reference_column]
-        ask = Ask(source_language=source_language, target_language=target_language)
-        request = request_of(Nearest(sorted_inputs(search), ask), source, format, columns, batch_size, "reference")
-        run(export, request, Place(source, target, master, conf, part_bytes))
+        work, columns = Nearest(sorted_inputs(search), ask), [column, reference_column]
+        run(export, request_of(work, place.source, format, columns, batch_size, "reference"), place)
 
 
 @app.command(no_args_is_help=True)
+@takes_place
+@takes_languages
 def score(
     export: Export,
-    source: Source,
-    target: Target,
-    conf: Settings,
-    master: Master = None,
-    source_language: SourceLanguage = "",
-    target_language: TargetLanguage = "",
+    place: Place,
+    ask: Ask,
     format: FileFormat = None,
     column: Column = "",
     translation_column: SecondColumn = "",
     batch_size: BatchSize = BATCH_SIZE,
-    part_bytes: PartBytes = PART_BYTES,
 ):
     """Score pairs of sentences, to filter by it.
 
@@ -166,19 +144,15 @@ def score(
     """
     with exit_codes():
         columns = [column, translation_column]
-        ask = Ask(source_language=source_language, target_language=target_language)
-        request = request_of(Score(ask), source, format, columns, batch_size, "translation")
-        run(export, request, Place(source, target, master, conf, part_bytes))
+        run(export, request_of(Score(ask), place.source, format, columns, batch_size, "translation"), place)
 
 
 @app.command(no_args_is_help=True)
+@takes_place
 def clean(
-    source: Source,
-    target: Target,
-    conf: Settings,
+    place: Place,
     source_script: Scripts,
     target_script: Scripts,
-    master: Master = None,
     identical: Annotated[bool, typer.Option("--identical", help="Sides that are the same.")] = False,
     length_ratio: Annotated[
         float | None, typer.Option(help="One side this many times as long as the other.", show_default="none")
@@ -200,7 +174,6 @@ def clean(
     format: FileFormat = None,
     column: Column = "",
     translation_column: SecondColumn = "",
-    part_bytes: PartBytes = PART_BYTES,
 ):
     """Say of each pair whether a training drops it.
 
@@ -222,8 +195,7 @@ def clean(
         if not (named := tuple((name, value) for name, value in rules.items() if value)):
             raise ClusterError("No rule is named: `keras-transformer cluster clean --help` lists them.")
         columns = [column, translation_column]
-        request = request_of(Clean(named), source, format, columns, BATCH_SIZE, "translation")
-        run(None, request, Place(source, target, master, conf, part_bytes))
+        run(None, request_of(Clean(named), place.source, format, columns, BATCH_SIZE, "translation"), place)
 
 
 def checked_ratio(ratio: float | None) -> float | None:

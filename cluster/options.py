@@ -5,6 +5,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from keras_transformer.commands.options import option_of, takes
+from keras_transformer.text.asks import Ask
+
+from .job import Place
+
 Export = Annotated[
     pathlib.Path,
     typer.Argument(metavar="EXPORT", help="The folder of an export, for its newest version; or a LiteRT model."),
@@ -65,3 +70,20 @@ WithConfidence = Annotated[
     ),
 ]
 PART_BYTES = 2**20
+
+# Give a command the options of a Place in place of its parameter `place`
+takes_place = takes(
+    "place",
+    [
+        option_of("source", Source),
+        option_of("target", Target),
+        option_of("settings", Settings),
+        option_of("master", Master, None),
+        option_of("part_bytes", PartBytes, PART_BYTES),
+    ],
+    Place,
+)
+# Give a command the options of languages in place of its parameter `ask`, which names them
+takes_languages = takes(
+    "ask", [option_of("source_language", SourceLanguage, ""), option_of("target_language", TargetLanguage, "")], Ask
+)

@@ -15,7 +15,7 @@ COMMANDS = typer.main.get_command(cluster.app).commands
 FLAGS = {"confidence", "markup", "numbers", "duplicates"}
 VALUES = {  # of every option, one that is not its default
     "master": "yarn",
-    "conf": "spark.a=b",
+    "settings": "spark.a=b",
     "protect": "urls",
     "require": "Hund",
     "target_prefix": "Ein",
