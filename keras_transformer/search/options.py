@@ -63,9 +63,9 @@ def row(
     )
 
 
-def choice(choices: tuple[str, ...], help: str, group: str = SEARCH, **more: Any) -> Any:
+def choice(choices: tuple[str, ...], help: str, **more: Any) -> Any:
     """Return a field of SearchOptions that is one of several texts, the first by default; arguments as for Option."""
-    return row(choices[0], 0, 0, help, group, choices=choices, **more)
+    return row(choices[0], 0, 0, help, choices=choices, **more)
 
 
 @dataclasses.dataclass(frozen=True)
