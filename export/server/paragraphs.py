@@ -7,7 +7,7 @@ These inputs and this output are those of the local server, and not of TensorFlo
 
 import contextlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -153,67 +153,82 @@ def as_array(values: list) -> np.ndarray:
     return array
 
 
+class Sentences:
+    """The sentences of a text through the graph: each is computed once, at most MOST_SENTENCES in all.
+
+    inputs: of the text, of one row. has_marks: whether its lines have signs of marks. used: the outputs of the
+    sentences of a translation, for each rank that was asked for.
+    """
+
+    def __init__(self, compute: Compute, names: tuple[str, ...], inputs: Arrays, has_marks: bool):
+        self._compute, self._names = compute, tuple(dict.fromkeys([*names, TEXTS, TRUNCATED]))
+        self._inputs, self._has_marks = inputs, has_marks
+        self._known: dict[tuple[str, str], dict[str, Any]] = {}  # the outputs of each sentence with its prefix
+        self._too_long: dict[str, bool] = {}
+        self.used: list[list[dict[str, Any]]] = []
+
+    def outputs_of(self, lines: list[str], prefixes: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Return the outputs of each sentence. Raises RequestError if there are too many."""
+        pairs = list(zip(lines, prefixes or [""] * len(lines), strict=True))
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
+        if len(self._known) + len(new) > MOST_SENTENCES:
+            raise invalid(f"A text has more than {MOST_SENTENCES} sentences, the most here: send it in parts.")
+        inputs = self._inputs | ({MARKS: np.array([True])} if self._has_marks else {})
+        of_pairs = ("text", PREFIX.name)[: 1 + (PREFIX.name in inputs)]
+        columns = dict(zip(of_pairs, zip(*new, strict=True), strict=False))
+        self._known.update(zip(new, self._rows(self._names, inputs, columns), strict=True))
+        return [self._known[pair] for pair in pairs]
+
+    def are_too_long(self, lines: list[str]) -> list[bool]:
+        """Return of each line whether it is longer than the graph reads."""
+        if not self._has_marks:
+            return [bool(of_line[TRUNCATED]) for of_line in self.outputs_of(lines)]
+        new = [line for line in dict.fromkeys(lines) if line not in self._too_long]  # in outputs_of they have signs
+        briefest = {n: np.array([value], self._inputs[n].dtype) for n, value in BRIEFEST.items() if n in self._inputs}
+        found = self._rows((TRUNCATED,), self._inputs | briefest, {"text": new})
+        self._too_long.update((line, bool(outputs[TRUNCATED])) for line, outputs in zip(new, found, strict=True))
+        return [self._too_long[line] for line in lines]
+
+    def translate(self, lines: list[str], prefixes: Sequence[str] | None = None) -> list[Translation]:
+        """Return the best translation of each sentence the first time, then the second one, and so on."""
+        self.used.append([of_rank(of_line, len(self.used)) for of_line in self.outputs_of(lines, prefixes)])
+        return [Translation(first(of_line[TEXTS]).decode(), 0.0) for of_line in self.used[-1]]
+
+    def _rows(
+        self, names: tuple[str, ...], inputs: Arrays, columns: Mapping[str, Sequence[str]]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield outputs row by row. inputs: of all rows; columns: texts of each, computed ROWS_AT_ONCE."""
+        for start in range(0, len(columns.get("text", ())), ROWS_AT_ONCE):
+            part = {
+                name: as_array([text.encode() for text in column[start : start + ROWS_AT_ONCE]])
+                for name, column in columns.items()
+            }
+            rows = len(part["text"])
+            found = self._compute(names, {name: np.repeat(values, rows) for name, values in inputs.items()} | part)
+            yield from ({name: values[row] for name, values in found.items()} for row in range(rows))
+
+
 def answer_of(
     compute: Compute, names: tuple[str, ...], inputs: Arrays, language: str, format: str, output_language: str
 ) -> dict[str, Any]:
     """Return the outputs of one text, without the dimension of rows."""
-    known: dict[tuple[str, str], dict[str, Any]] = {}  # the outputs of each sentence with its prefix
-    asked = tuple(dict.fromkeys([*names, TEXTS, TRUNCATED]))
     reads_marks = format != TEXT and PROTECT.name in inputs
-    marked = {MARKS: np.array([True])} if reads_marks else {}
-    briefest = {name: np.array([value], inputs[name].dtype) for name, value in BRIEFEST.items() if name in inputs}
-    too_long: dict[str, bool] = {}
-
-    def outputs_of(lines: list[str], prefixes: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        pairs = list(zip(lines, prefixes or [""] * len(lines), strict=True))
-        new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
-        if len(known) + len(new) > MOST_SENTENCES:
-            raise invalid(f"A text has more than {MOST_SENTENCES} sentences, the most here: send it in parts.")
-        for start in range(0, len(new), ROWS_AT_ONCE):
-            part = new[start : start + ROWS_AT_ONCE]
-            batch = {name: np.repeat(values, len(part)) for name, values in (inputs | marked).items()}
-            of_pairs = ("text", PREFIX.name)[: 1 + (PREFIX.name in inputs)]
-            batch |= {
-                name: as_array([each.encode() for each in column])
-                for name, column in zip(of_pairs, zip(*part, strict=True), strict=False)
-            }
-            found = compute(asked, batch)
-            known.update((pair, {name: found[name][row] for name in found}) for row, pair in enumerate(part))
-        return [known[pair] for pair in pairs]
-
-    def are_too_long(lines: list[str]) -> list[bool]:
-        if not reads_marks:
-            return [bool(of_line[TRUNCATED]) for of_line in outputs_of(lines)]
-        new = [line for line in dict.fromkeys(lines) if line not in too_long]
-        for start in range(0, len(new), ROWS_AT_ONCE):  # in the outputs that are used, they have signs
-            part = new[start : start + ROWS_AT_ONCE]
-            batch = {name: np.repeat(values, len(part)) for name, values in (inputs | briefest).items()}
-            found = compute((TRUNCATED,), batch | {"text": as_array([line.encode() for line in part])})
-            too_long.update(zip(part, found[TRUNCATED].tolist(), strict=True))
-        return [too_long[line] for line in lines]
-
-    used: list[list[dict[str, Any]]] = []  # the outputs of the sentences, of each rank
-
-    def translate(lines: list[str], prefixes: Sequence[str] | None = None) -> list[Translation]:
-        found = outputs_of(lines, prefixes)
-        used.append([of_rank(of_line, len(used)) for of_line in found])
-        return [Translation(first(of_line[TEXTS]).decode(), 0.0) for of_line in used[-1]]
-
+    sentences = Sentences(compute, names, inputs, reads_marks)
     try:
         prefix = inputs.get(PREFIX.name, [b""])[0].decode()
         target = inputs.get("target_language", [b""])[0].decode(errors="replace")
         parts = parts_of(inputs["text"][0], format, output_language or short_code(target))
         passages = [part.passage for part in parts if isinstance(part, Field)]
-        translator = DocumentTranslator(translate, language, are_too_long, reads_marks)
+        translator = DocumentTranslator(sentences.translate, language, sentences.are_too_long, reads_marks)
         ranked = [translator.documents(passages, prefix)]
-        columns = len(np.atleast_1d(used[0][0][TEXTS])) if used[0] else 1
+        columns = len(np.atleast_1d(sentences.used[0][0][TEXTS])) if sentences.used[0] else 1
         for _ in range(1, min(int(inputs.get(N_BEST, [1])[0]), columns)):
             ranked.append(translator.documents(passages, prefix))
     except UnicodeDecodeError:
         raise invalid(f"The text, or its {PREFIX.name}, is not UTF-8.") from None
     except UserError as error:
         raise invalid(str(error)) from None
-    rows = [of_line or outputs_of([""]) for of_line in used]
+    rows = [of_line or sentences.outputs_of([""]) for of_line in sentences.used]
     answer = {name: joined(name, [of_line[name] for of_line in rows[0]]) for name in names}
     if TEXTS in names:
         packed = PACKED.get(format, bytes)
