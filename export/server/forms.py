@@ -28,7 +28,6 @@ class Fields(NamedTuple):
 
     values: dict[str, Any]
     files: dict[str, File]
-    is_json: bool
 
     def text(self, name: str, default: str | None = None) -> str:
         """Return a text. Raises RequestError if it is none, or missing without a default."""
@@ -59,12 +58,12 @@ def fields_of(headers: Headers, query: str, body: bytes) -> Fields:
         values = parsed(body)
         if not isinstance(values, dict):
             raise invalid("Invalid JSON format")
-        return Fields(values, {}, True)
+        return Fields(values, {})
     else:
         raise RequestError(
             Code.INVALID_ARGUMENT, f"The content-type is {shown(form)!a}; it may be {JSON}, {FORM} or {PARTS}.", 415
         )
-    return Fields(gathered(pairs_of(query.encode())) | values, files, False)
+    return Fields(gathered(pairs_of(query.encode())) | values, files)
 
 
 def pairs_of(body: bytes) -> list[tuple[str, str]]:
