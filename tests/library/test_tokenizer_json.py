@@ -112,7 +112,7 @@ def test_it_is_downloaded_from_the_hub(tmp_path):
 @pytest.mark.release
 def test_lines_are_divided_as_by_transformers_which_wrote_it(tmp_path):
     transformers = pytest.importorskip("transformers", reason="`make peers` installs transformers")
-    from tests.library.test_m2m_oracle import hard_lines
+    from tests.support.imported import hard_lines
 
     folder = m2m_folder(tmp_path / "m", NLLB)
     names = {"src_lang": "eng_Latn", "tgt_lang": "deu_Latn", "extra_special_tokens": NLLB_CODES}
@@ -123,7 +123,7 @@ def test_lines_are_divided_as_by_transformers_which_wrote_it(tmp_path):
     assert not (folder / SPM).exists()
     theirs, ours = transformers.AutoTokenizer.from_pretrained(folder, **names), import_folder(folder).tokenizer
     pieces, different = ours.pieces(), []
-    for text in (lines := hard_lines()):
+    for text in (lines := hard_lines(*FAIRSEQ)):
         expected = theirs.convert_ids_to_tokens(theirs(text, add_special_tokens=False)["input_ids"])
         ids = ours.encode(text)
         expected = expected[:-1] if expected[-1:] == ["▁"] else expected  # a space at an end, as in test_m2m_oracle.py
