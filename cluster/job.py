@@ -88,7 +88,7 @@ def run(folder: pathlib.Path | None, request: Request, place: Place) -> None:
         total = lines.getNumPartitions()
         log.info("%s parts, %s of them finished", f"{total:,}", f"{len(done):,}")
         if len(done) < total:
-            with news(context, total, len(done)):
+            with news(context, total):
                 read = marked(lines, corpus.format) if is_marked(request.work) else lines
                 written = read.mapPartitionsWithIndex(functools.partial(lines_of_part, job, done))
                 corpus.write(written, output.next_attempt(done))
@@ -160,7 +160,7 @@ def check_lines(corpus: Lines | Tables, count: int, parts: dict[int, str]) -> No
 
 
 @contextmanager
-def news(context: Any, total: int, done: int) -> Iterator[None]:
+def news(context: Any, total: int) -> Iterator[None]:
     """Within, log now and then how many parts are finished."""
     ended = threading.Event()
 

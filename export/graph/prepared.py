@@ -8,7 +8,6 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.runs.kinds import incremental_decoder
-from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.short_vocabulary import ShortlistTable
 from keras_transformer.search.step import IncrementalDecoder
 
@@ -53,12 +52,10 @@ def unsaved(variable: tf.Variable) -> tf.Variable:
     return variable
 
 
-def prepared_decoder(
-    transformer: keras.Model, options: SearchOptions, shortlist: ShortlistTable | None
-) -> tuple[Any, list[Prepared]]:
+def prepared_decoder(transformer: keras.Model, shortlist: ShortlistTable | None) -> tuple[Any, list[Prepared]]:
     """Return the decoder of a model, which reads prepared weights, and these, for a SavedModel to own.
 
-    Only what a search with these options reads in every request is prepared.
+    With a shortlist the weights of the vocabulary are not prepared, since each request reads other rows of them.
     """
     decoder = incremental_decoder(transformer)
     prepared: list[Prepared] = []

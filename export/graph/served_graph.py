@@ -110,7 +110,7 @@ class ServedGraph(tf.Module):
         table = table_for(options, shortlist, tokenizer)
         self._table = table and ShortlistTable(*(tf.Variable(part, False) for part in table[:2]))  # saved once
         self._plan = SearchPlan(options, shortlist=self._table)
-        self._decoder, self._prepared = prepared_decoder(transformer, options, self._table)
+        self._decoder, self._prepared = prepared_decoder(transformer, self._table)
         self.aligned_by = aligned_by.in_model(transformer.model_config.memory_attentions)
         self._forced = ForcedDecoder(transformer)
         self.longest_output = max_source_tokens + options.extra_length

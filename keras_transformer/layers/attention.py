@@ -188,7 +188,7 @@ class MultiHeadAttention(AttentionHeads):
         shape = (query.shape[0], self.num_heads, query.shape[2], keys.shape[2])
         mask = both_masks(*(for_every_head(each, shape) for each in (mask, memory_mask)))
         heads, weights = scaled_dot_product_attention(query, keys, values, mask, self.score_factor, bias)
-        if bias is None and has_fused_kernel(query, keys, values):
+        if bias is None and has_fused_kernel(query, values):
             # the compiler drops the heads above, which nothing uses
             heads = fused_attention(query, keys, values, mask, self.score_factor)
         return self.output_projection(self.concatenate_heads(heads)), weights

@@ -8,8 +8,8 @@ import keras
 from keras import ops
 
 
-def has_fused_kernel(query, key, value) -> bool:
-    """True if the backend has one kernel for attention between these tensors and the kernel is exact enough.
+def has_fused_kernel(query, value) -> bool:
+    """True if the backend has one kernel for attention between such queries and values, and the kernel is exact enough.
 
     Shapes: as in `scaled_dot_product_attention`. The answer depends on shapes and types alone, so tracing decides it.
 

@@ -10,12 +10,10 @@ import tensorflow as tf
 from export.graph.prepared import Prepared, prepared_decoder
 from keras_transformer.model import Transformer
 from keras_transformer.runs.kinds import incremental_decoder
-from keras_transformer.search.options import SearchOptions
 from keras_transformer.search.short_vocabulary import ShortlistTable
 from tests.support.models import SMALL, as_numpy, randomise
 
 WEIGHT = np.array([[1.0, 2.0], [3.0, 4.0]], "float32")
-OPTIONS = SearchOptions(extra_length=6)
 TABLE = ShortlistTable(tf.zeros((SMALL.vocab_size, 1), "int32"), tf.zeros((5,), "int32"), 1)
 D, V = SMALL.d_model, SMALL.vocab_size
 
@@ -87,18 +85,18 @@ OF_BLOCK, OF_LOGITS = [[D, 3 * D]], [[D, V]]
 
 
 @pytest.mark.parametrize(
-    ("changes", "dtype", "options", "table", "shapes"),
+    ("changes", "dtype", "table", "shapes"),
     [
-        ({}, "float32", OPTIONS, None, [*OF_BLOCK * 2, *OF_LOGITS]),
-        ({"attention_bias": True}, "float32", OPTIONS, None, [*OF_BLOCK * 2, *[[3 * D]] * 2, *OF_LOGITS]),
-        ({}, "bfloat16", OPTIONS, None, [*OF_BLOCK * 2, *OF_LOGITS]),
+        ({}, "float32", None, [*OF_BLOCK * 2, *OF_LOGITS]),
+        ({"attention_bias": True}, "float32", None, [*OF_BLOCK * 2, *[[3 * D]] * 2, *OF_LOGITS]),
+        ({}, "bfloat16", None, [*OF_BLOCK * 2, *OF_LOGITS]),
         # each sentence has columns of its own:
-        ({}, "float32", SearchOptions(shortlist="on"), TABLE, OF_BLOCK * 2),
+        ({}, "float32", TABLE, OF_BLOCK * 2),
     ],
 )
-def test_what_every_search_of_an_export_reads_is_prepared_and_nothing_else(changes, dtype, options, table, shapes):
+def test_what_every_search_of_an_export_reads_is_prepared_and_nothing_else(changes, dtype, table, shapes):
     transformer = randomise(Transformer(SMALL.replace(**changes), dtype=dtype))
-    decoder, prepared = prepared_decoder(transformer, options, table)
+    decoder, prepared = prepared_decoder(transformer, table)
     assert sorted(each.read().shape.as_list() for each in prepared) == sorted(shapes)
     plain = incremental_decoder(transformer)
     tokens = None if table is None else np.array([5, 3])
@@ -113,7 +111,7 @@ def test_what_every_search_of_an_export_reads_is_prepared_and_nothing_else(chang
 
 def test_a_step_of_an_export_reads_them_and_no_weight_in_another_form():
     transformer = Transformer(SMALL)
-    plain, (decoder, prepared) = incremental_decoder(transformer), prepared_decoder(transformer, OPTIONS, None)
+    plain, (decoder, prepared) = incremental_decoder(transformer), prepared_decoder(transformer, None)
     variables = [tf.function(each.step_weights).get_concrete_function().graph.variables for each in (plain, decoder)]
     assert len(variables[0]) == 7  # three matrices of each of two blocks, and the embeddings
     assert {id(variable) for variable in variables[1]} == {id(each.value) for each in prepared}

@@ -114,7 +114,7 @@ def test_the_kernel_is_taken_only_if_all_its_conditions_hold(name, other, monkey
             SimpleNamespace(shape=shape, dtype=dtype)
             for shape in ((2, 3, queries, d_k), (2, 3, keys, d_k), (2, 3, keys, d_v))
         )
-        return has_fused_kernel(query, key, value)
+        return has_fused_kernel(query, value)
 
     assert is_taken(**RIGHT) and not is_taken(**RIGHT | {name: other})
     assert [is_taken(**RIGHT | {"d_k": width, "d_v": width}) for width in (8, 12, 128, 136)] == [

@@ -81,7 +81,7 @@ def kernel_is_taken():
 
     def taken(dtype="bfloat16", length=4, width=8):
         states = jnp.zeros((1, 1, length, width), dtype)
-        return has_fused_kernel(states, states, states)
+        return has_fused_kernel(states, states)
 
     found = {"taken_without_a_gpu": taken()}
     with as_on_a_gpu():
