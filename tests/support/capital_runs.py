@@ -36,9 +36,9 @@ class Capitals:
         return [False] * len(lines)
 
 
-def capital_run(folder, monkeypatch, model=None):
-    """A Capitals, or another model, which is what any run opens as, with the run FOLDER/run."""
-    model = model or Capitals()
+def capital_run(folder, monkeypatch):
+    """A Capitals, which is what any run opens as, with the run FOLDER/run."""
+    model = Capitals()
     monkeypatch.setattr(Translator, "load", model.load)
     (folder / "run").mkdir()
     (folder / "run" / "model.weights.h5").write_bytes(b"weights")

@@ -55,7 +55,7 @@ def tuned(there, run, never=None):
     return run
 
 
-def assert_transformers_computes_as(run, folder, pair, tolerance, is_told=True, extra=20):
+def assert_transformers_computes_as(run, folder, pair, tolerance, is_told=True):
     """transformers divides text, computes and translates as the run that was exported to `folder`.
 
     pair: the languages. is_told: generate is told the target's piece; else its row is that of BOS there.
@@ -63,7 +63,7 @@ def assert_transformers_computes_as(run, folder, pair, tolerance, is_told=True, 
     source, target = pair
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, src_lang=source, tgt_lang=target)
     theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
-    translator = Translator.load(run, SearchOptions(beam_size=1, extra_length=extra))
+    translator = Translator.load(run, SearchOptions(beam_size=1, extra_length=20))
     here, marks = np.array(Pieces.of(translator.tokenizer).numbers), translator._mark_reader.marks(source, target)
     opening = tokenizer.convert_tokens_to_ids(translator.languages.target[target] or target)
     forced = {"forced_bos_token_id": opening} if is_told else {}
@@ -73,7 +73,7 @@ def assert_transformers_computes_as(run, folder, pair, tolerance, is_told=True, 
     for line in lines("test.en")[:20]:
         ids, batch = marks.around(translator.tokenizer.encode(line)), tokenizer([line], return_tensors="pt")
         assert here[batch["input_ids"][0].numpy()].tolist() == ids
-        limits = {"max_length": None, "max_new_tokens": len(ids) + extra}
+        limits = {"max_length": None, "max_new_tokens": len(ids) + 20}
         with torch.no_grad():
             output = theirs.generate(**batch, num_beams=1, do_sample=False, **limits, **forced)[0]
             expected = theirs(**batch, decoder_input_ids=output[None, :]).logits[0].numpy()

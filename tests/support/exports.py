@@ -16,15 +16,15 @@ from keras_transformer.translation.translator import Translator
 OPTIONS = SearchOptions(extra_length=12)
 
 
-def write_version(run, folder, options=OPTIONS, max_source_tokens=512, names=("serving_default",), calibration=None):
+def write_version(run, folder, options=OPTIONS, max_source_tokens=512, names=("serving_default",)):
     """Export a run into `folder` as it is, unnumbered and unchecked. Returns a Translator of the same run.
 
     Each signature takes seconds to write; `names` are those that there shall be, () all.
     """
     transformer, tokenizer = load_run(run)
-    more = {"shortlist": shortlist_of(RunFolder(run), options), "calibration": calibration}
-    translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens, **more)
-    graph = ServedGraph(transformer, tokenizer, options, translator.max_source_tokens, **more)
+    shortlist = shortlist_of(RunFolder(run), options)
+    translator = Translator(transformer, tokenizer, options, max_source_tokens=max_source_tokens, shortlist=shortlist)
+    graph = ServedGraph(transformer, tokenizer, options, translator.max_source_tokens, shortlist=shortlist)
     write_saved_model(graph, tokenizer, folder, names)
     return translator
 

@@ -11,7 +11,7 @@ STORAGES = {"<f4": "FloatStorage", "<f2": "HalfStorage", "<f8": "DoubleStorage",
 MAGIC = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 
 
-def safetensors(arrays, dtypes=None):
+def safetensors(arrays):
     """The bytes of a model.safetensors; an array of uint16 holds the bits of bfloat16."""
     names = {"<f4": "F32", "<f2": "F16", "<f8": "F64", "<u2": "BF16", "|i1": "I8"}
     header, data = {"__metadata__": {"format": "pt"}}, b""

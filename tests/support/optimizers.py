@@ -73,7 +73,7 @@ def model_of(variables, optimizer):
     return types.SimpleNamespace(trainable_variables=variables, optimizer=optimizer)
 
 
-def updated_on_replicas(strategy, name, steps=3, **changes):
+def updated_on_replicas(strategy, name, **changes):
     """`updated` on every replica of a strategy, and the weights that translate."""
     with strategy.scope():
         variables, optimizer = built(name, **changes)
@@ -82,7 +82,7 @@ def updated_on_replicas(strategy, name, steps=3, **changes):
     def step_of_all(parts):
         strategy.run(lambda: optimizer.apply([optimizer.scale_loss(part) for part in parts]))
 
-    for step in range(steps):
+    for step in range(3):
         step_of_all(list(map(tf.constant, gradients(step))))
     with evaluation_weights(model_of(variables, optimizer)):
         translating = arrays(variables)

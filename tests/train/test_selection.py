@@ -92,13 +92,13 @@ def test_perplexity_decides_nothing(folder):
         assert selection.kept.name == "the average of the last 2 checkpoints"
 
 
-def save_best(folder, step, value, kept_step=None):
-    """Write the best checkpoint of `step`, and the last one, by which it or that of `kept_step` was kept."""
+def save_best(folder, step, value):
+    """Write the best checkpoint of `step`, and the last one, by which it was kept."""
     model = one_weight()
     model.weights[0].assign([[value]])
     Checkpoints(folder.checkpoints).save_best(model, keras.optimizers.SGD(name="sgd"), Progress(step))
     model.weights[0].assign([[3.0]])
-    save(folder, model, Progress(3, kept_step=kept_step or step))
+    save(folder, model, Progress(3, kept_step=step))
 
 
 def test_the_best_checkpoint_is_a_candidate_if_it_is_kept(folder):
