@@ -21,16 +21,7 @@ from keras_transformer.text.cleaning import DUPLICATES, known_scripts
 from .corpora import format_of
 from .errors import ClusterError
 from .job import Place, Request, run
-from .options import (
-    Column,
-    Export,
-    FileFormat,
-    Scripts,
-    SecondColumn,
-    WithConfidence,
-    takes_languages,
-    takes_place,
-)
+from .options import Column, Export, FileFormat, Scripts, SecondColumn, WithConfidence, takes_languages, takes_place
 from .works import Clean, Inputs, Nearest, Score, Translate, Work
 
 app = command_app()

@@ -15,12 +15,7 @@ from typing import Annotated
 import typer
 
 from keras_transformer.commands.console import command_app, exit_codes, program
-from keras_transformer.commands.options import (
-    MaxSourceTokens,
-    RunName,
-    SearchArguments,
-    takes_search_options,
-)
+from keras_transformer.commands.options import MaxSourceTokens, RunName, SearchArguments, takes_search_options
 from keras_transformer.commands.runs import opened
 from keras_transformer.pieces.batching import LONGEST_SOURCE
 from keras_transformer.runs.run_folder import RunFolder

@@ -16,17 +16,7 @@ from .bounds import check_bounds
 from .bytes_in_flight import Share
 from .dispatcher import NOBODY, RECORD, Dispatcher
 from .errors import invalid, shown
-from .paragraphs import (
-    FORMAT,
-    LANGUAGE,
-    N_BEST,
-    OUTPUT_LANGUAGE,
-    PARAGRAPHS,
-    TEXT,
-    TEXTS,
-    as_text_inputs,
-    parts_of,
-)
+from .paragraphs import FORMAT, LANGUAGE, N_BEST, OUTPUT_LANGUAGE, PARAGRAPHS, TEXT, TEXTS, as_text_inputs, parts_of
 from .protection import as_array
 from .routing import Hop, Languages, Route
 from .signature import Arrays, Signature

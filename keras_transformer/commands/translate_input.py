@@ -7,13 +7,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from keras_transformer.commands.console import (
-    CutLines,
-    confidence_of,
-    output_line,
-    standard_output,
-    translate_lines,
-)
+from keras_transformer.commands.console import CutLines, confidence_of, output_line, standard_output, translate_lines
 from keras_transformer.commands.files import (
     LINES,
     TEXT,

@@ -20,22 +20,10 @@ from keras_transformer.pieces.pair_tokenizer import open_tokenizer
 from keras_transformer.pieces.sources import are_longer
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.runs.confidence import Calibration, confidence_by
-from keras_transformer.runs.lite_folder import (
-    PREFIX_TOKENS,
-    Description,
-    LiteFolder,
-    Room,
-    why_damaged,
-)
+from keras_transformer.runs.lite_folder import PREFIX_TOKENS, Description, LiteFolder, Room, why_damaged
 from keras_transformer.search.options import LONGEST_OUTPUT, SearchOptions
 from keras_transformer.text.asks import CONSTRAINTS, SPANS, Ask
-from keras_transformer.text.constraints import (
-    NO_CONSTRAINTS,
-    Constraints,
-    LineReader,
-    rule_of_openings,
-    search_under,
-)
+from keras_transformer.text.constraints import NO_CONSTRAINTS, Constraints, LineReader, rule_of_openings, search_under
 from keras_transformer.text.placeholders import placeholders_in
 from keras_transformer.text.placing import Alignment
 from keras_transformer.text.required import Phrases, loss_allowed

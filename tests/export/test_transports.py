@@ -11,12 +11,7 @@ from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
 from export.client.access import Access
 from export.client.client import LONGEST_DEADLINE, ServingClient, defaults_of
-from export.client.transports import (
-    LONGEST_MESSAGE,
-    ClientError,
-    is_loopback,
-    on_one_line,
-)
+from export.client.transports import LONGEST_MESSAGE, ClientError, is_loopback, on_one_line
 from keras_transformer.ground.errors import UserError
 
 

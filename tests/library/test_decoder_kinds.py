@@ -14,13 +14,7 @@ from keras_transformer.model import Transformer
 from keras_transformer.runs.saved_run import load_run
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.explainer import Explainer
-from tests.support.models import (
-    PAIRS,
-    SMALL,
-    as_numpy,
-    batch_of,
-    randomise,
-)
+from tests.support.models import PAIRS, SMALL, as_numpy, batch_of, randomise
 from tests.support.runs import SENTENCES, random_run
 from tests.support.training import TINY, train, training_model
 from train.config.training import RowLengths

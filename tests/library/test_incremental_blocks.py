@@ -6,12 +6,7 @@ import pytest
 from keras import ops
 
 from keras_transformer.layers.attention import MultiHeadAttention, scaled_dot_product_attention
-from keras_transformer.search.incremental_blocks import (
-    attend_to_memory,
-    bias_of_mask,
-    biased_attention,
-    project_memory,
-)
+from keras_transformer.search.incremental_blocks import attend_to_memory, bias_of_mask, biased_attention, project_memory
 from tests.support.models import assert_close, normal, randomise
 
 

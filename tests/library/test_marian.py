@@ -21,15 +21,7 @@ from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.options import SearchOptions
 from keras_transformer.translation.scorer import Scorer
 from keras_transformer.translation.translator import Translator
-from tests.support.marian import (
-    MARIAN,
-    SELF_ATTENTION,
-    SSRU,
-    best_by_marian,
-    greedy_by_marian,
-    lines,
-    scores_by_marian,
-)
+from tests.support.marian import MARIAN, SELF_ATTENTION, SSRU, best_by_marian, greedy_by_marian, lines, scores_by_marian
 
 MODELS = [SELF_ATTENTION, SSRU]
 CLOSE = 1e-4  # nats

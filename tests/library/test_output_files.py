@@ -9,12 +9,7 @@ import pytest
 import train.distil
 import train.evaluate
 from keras_transformer.commands import files
-from keras_transformer.commands.output_files import (
-    check_not_read,
-    check_picture,
-    check_replaced,
-    check_writable,
-)
+from keras_transformer.commands.output_files import check_not_read, check_picture, check_replaced, check_writable
 from keras_transformer.ground.errors import ConfigError
 from keras_transformer.translation.translator import Translator
 from tests.support.capital_runs import capital_run, translate

@@ -11,13 +11,7 @@ from keras_transformer.ground.errors import ConfigError, InputError
 from keras_transformer.ground.tokens import EOS
 from keras_transformer.inspection.attention import LONGEST, AttentionReader, PairAttention, head_measures
 from keras_transformer.inspection.event_file import EventFile
-from keras_transformer.inspection.pictures import (
-    CELL,
-    Grid,
-    draw_attention,
-    labels,
-    picture_summary,
-)
+from keras_transformer.inspection.pictures import CELL, Grid, draw_attention, labels, picture_summary
 from keras_transformer.model import Transformer
 from keras_transformer.translation.forced import ATTENTIONS
 from tests.support.events import read_pictures

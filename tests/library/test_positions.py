@@ -15,13 +15,7 @@ from keras_transformer.layers.positions import (
     rotation_of,
 )
 from keras_transformer.model import Transformer
-from tests.support.models import (
-    SMALL,
-    as_numpy,
-    assert_close,
-    normal,
-    randomise,
-)
+from tests.support.models import SMALL, as_numpy, assert_close, normal, randomise
 from tests.support.peers import needs
 
 KINDS = {

@@ -19,14 +19,7 @@ from keras_transformer.search.scores import NEVER
 from keras_transformer.text.glossary import Glossary, Term
 from keras_transformer.text.occurrences import is_apart
 from keras_transformer.text.placeholders import symbols_of
-from keras_transformer.text.required import (
-    Phrase,
-    PhraseReader,
-    has_phrase,
-    loss_allowed,
-    rule_of_required,
-    word_edges,
-)
+from keras_transformer.text.required import Phrase, PhraseReader, has_phrase, loss_allowed, rule_of_required, word_edges
 from keras_transformer.text.spans import Protection
 from keras_transformer.translation.translator import Translator
 from tests.support.models import as_numpy

@@ -6,12 +6,7 @@ import sys
 
 import pytest
 
-from keras_transformer.commands.signals import (
-    end_on_closed_output,
-    end_on_interrupt,
-    end_on_signals,
-    signals_raise,
-)
+from keras_transformer.commands.signals import end_on_closed_output, end_on_interrupt, end_on_signals, signals_raise
 from tests.support.processes import HEARS_CTRL_C, python, start_python
 from tests.support.runs import write_config
 

@@ -8,16 +8,7 @@ import pytest
 from keras_transformer.text.placing import Source, Unit
 from keras_transformer.text.spans import LEFT, RIGHT, TAGS, Span
 from keras_transformer.text.tag_marks import Mark, Punctuation, core_and_tail, head_of, punctuation_at
-from keras_transformer.text.tags import (
-    Tag,
-    is_whole,
-    lone_mark,
-    name_of,
-    partners,
-    tree_of,
-    with_tags,
-    without_tags,
-)
+from keras_transformer.text.tags import Tag, is_whole, lone_mark, name_of, partners, tree_of, with_tags, without_tags
 
 
 def tags_in(text):

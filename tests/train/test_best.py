@@ -11,12 +11,7 @@ from keras_transformer.ground.errors import ConfigError
 from keras_transformer.runs.run_folder import RunFolder
 from tests.support.training import assert_same_weights, checkpoint_names, fit_in, reusable, scores_of, weights_of
 from train.config.training import TrainingConfig, check_idle_keys
-from train.loop.best import (
-    count_validation,
-    early_stop_sentence,
-    has_stopped_early,
-    is_better_than_kept,
-)
+from train.loop.best import count_validation, early_stop_sentence, has_stopped_early, is_better_than_kept
 from train.loop.checkpoints import Checkpoints, read_checkpoint
 from train.loop.progress import Progress
 from train.validation.selection import candidate_weights

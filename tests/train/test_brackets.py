@@ -7,13 +7,7 @@ import pytest
 
 from tests.support.places import ROOT
 from train.data.trees import Tree, read_trees
-from train.scoring.brackets import (
-    BracketCounts,
-    RightBranching,
-    bracket_counts,
-    bracketing_scores,
-    rates,
-)
+from train.scoring.brackets import BracketCounts, RightBranching, bracket_counts, bracketing_scores, rates
 
 THIS_IS = "(S (A XX )A (B XX (A XX XX )A )B )S"
 # The sentences of sample.gld and sample.tst in EVALB's distribution that have a tree over the same words, and what its

@@ -11,12 +11,7 @@ from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.runs.inference import Inference
 from keras_transformer.runs.run_folder import RunFolder
 from train.config.run import load_config
-from train.record.changes import (
-    check_start,
-    check_unchanged,
-    with_found_micro_batches,
-    write_configuration,
-)
+from train.record.changes import check_start, check_unchanged, with_found_micro_batches, write_configuration
 from train.workers.tf_config import ONLY_WORKER, Worker
 
 CONFIG = """

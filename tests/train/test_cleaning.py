@@ -6,12 +6,7 @@ from keras_transformer.ground.errors import ConfigError
 from keras_transformer.text.cleaning import RULES
 from tests.train.test_corpus import files
 from train.config.cleaning import CleaningConfig
-from train.data.cleaning import (
-    cleaning_settings,
-    proposal_lines,
-    proposals,
-    scripts_of,
-)
+from train.data.cleaning import cleaning_settings, proposal_lines, proposals, scripts_of
 from train.data.prepare import load_corpus
 
 SOURCE = b"A dog runs.\nHotel\nIn 1996\nA dog runs.\n"

@@ -22,13 +22,7 @@ from tests.support.optimizers import (
     updated_on_replicas,
 )
 from tests.support.processes import fork_python
-from tests.support.training import (
-    BATCHES,
-    assert_stopped_ends_as_uninterrupted,
-    tensors,
-    training_model,
-    weights_of,
-)
+from tests.support.training import BATCHES, assert_stopped_ends_as_uninterrupted, tensors, training_model, weights_of
 from train.loop.checkpoints import Checkpoints, named_variables
 from train.loop.progress import Progress
 from train.step.optimizer import slots_per_weight

@@ -3,13 +3,7 @@
 import numpy as np
 import pytest
 
-from train.loop.checkpoints import (
-    DamagedCheckpoint,
-    is_interim,
-    last_progress,
-    progress_in,
-    read_checkpoint,
-)
+from train.loop.checkpoints import DamagedCheckpoint, is_interim, last_progress, progress_in, read_checkpoint
 from train.loop.progress import times_left
 
 

@@ -11,12 +11,7 @@ from keras_transformer.inspection.bleu import CHRF, LOWER_BLEU, RAW_BLEU, tokeni
 from tests.support.processes import python
 from tests.support.sentences import OTHERS, REFERENCES, TRANSLATIONS
 from train.scoring import significance
-from train.scoring.significance import (
-    LineDifference,
-    check_paired_test,
-    differences,
-    largest_differences,
-)
+from train.scoring.significance import LineDifference, check_paired_test, differences, largest_differences
 
 
 @pytest.mark.slow

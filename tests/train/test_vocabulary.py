@@ -12,13 +12,7 @@ from tests.support.segmentation import drawn_by
 from tests.support.wire import Wire
 from train.config.tokenizer import TokenizerConfig
 from train.data.corpus import Corpus, Split
-from train.data.vocabulary import (
-    evenly_spaced,
-    learn_tokenizer,
-    prepare_tokenizer,
-    share_tokenizer,
-    tokenizer_on_trial,
-)
+from train.data.vocabulary import evenly_spaced, learn_tokenizer, prepare_tokenizer, share_tokenizer, tokenizer_on_trial
 from train.workers.tf_config import Worker
 from train.workers.workers import Workers
 

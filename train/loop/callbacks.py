@@ -19,15 +19,7 @@ from ..data.batches import ShardedBatches
 from ..step.layer_charts import histograms, update_ratios
 from ..step.schedule_free import evaluation_weights
 from ..workers.workers import Workers
-from .best import (
-    basis_of,
-    count_validation,
-    has_score,
-    has_stopped_early,
-    is_better_than_kept,
-    score_of,
-    share_best,
-)
+from .best import basis_of, count_validation, has_score, has_stopped_early, is_better_than_kept, score_of, share_best
 from .checkpoints import CheckpointError, Checkpoints
 from .divergence import DivergenceCheck, DivergenceError
 from .metrics_log import MetricsLog

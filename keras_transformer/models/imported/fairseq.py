@@ -20,12 +20,7 @@ from keras_transformer.models.imported.arrays import StoredArrays, read_json, re
 from keras_transformer.models.imported.errors import ImportedModelError, refusing_damage
 from keras_transformer.models.imported.families import SPM
 from keras_transformer.models.imported.generation import FORCED_BOS, forced_bos, generation_of
-from keras_transformer.models.imported.huggingface import (
-    check_settings,
-    refuse,
-    special_ids,
-    take_tied,
-)
+from keras_transformer.models.imported.huggingface import check_settings, refuse, special_ids, take_tied
 from keras_transformer.models.imported.marian_files import read_spm
 from keras_transformer.models.imported.marian_yaml import read_vocabulary
 from keras_transformer.models.imported.model import ImportedModel

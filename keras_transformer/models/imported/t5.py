@@ -19,14 +19,7 @@ from keras_transformer.models.imported.arrays import read_settings
 from keras_transformer.models.imported.errors import ImportedModelError
 from keras_transformer.models.imported.fairseq import all_pieces, pieces_with_ids, tokenizer_settings
 from keras_transformer.models.imported.generation import FORCED_BOS, forced_bos, generation_of
-from keras_transformer.models.imported.huggingface import (
-    IDS,
-    check_settings,
-    described,
-    refuse,
-    special_ids,
-    take_tied,
-)
+from keras_transformer.models.imported.huggingface import IDS, check_settings, described, refuse, special_ids, take_tied
 from keras_transformer.models.imported.marian_files import read_spm
 from keras_transformer.models.imported.model import ImportedModel
 from keras_transformer.models.imported.t5_names import LM_HEAD, SHARED, UNUSED, weights_of_blocks
