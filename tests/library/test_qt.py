@@ -40,6 +40,10 @@ FILE = """<?xml version="1.0" encoding="utf-8"?>
 GERMAN = FILE.replace("LANGUAGE", "de_DE")
 
 
+TWICE = """
+    <message><source>done</source><oldsource>ended</oldsource><translation type="unfinished"></translation></message>"""
+
+
 def loud(text):
     return re.sub(r"%n|[a-z]", lambda found: found[0] if found[0] == "%n" else found[0].upper(), text)
 
@@ -59,6 +63,13 @@ def test_messages_without_a_translation_get_one_and_nothing_else_changes(ending)
     expected = expected.replace("<numerusform></numerusform>", "<numerusform>%n DOG(S)</numerusform>")
     assert written(GERMAN.replace("\n", ending)) == expected.replace("\n", ending)
     assert written(expected) == expected  # and what is translated stays
+
+
+def test_a_message_that_lupdate_left_twice_is_named_and_translated(caplog):
+    done = "<message><source>done</source><translation>fertig</translation></message>"
+    file = GERMAN.replace(done, done + TWICE)
+    assert written(file) == written(GERMAN).replace(done, done + TWICE.replace("></trans", ">DONE</trans"))
+    assert "a.ts, line 13 has 'done Window' of line 12 again: both are translated" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -116,11 +127,6 @@ def test_a_translation_without_what_is_filled_in_is_left_out_and_named(source, t
         ("const a: number = 1;", {}, "a.ts, line 1 is not XML"),
         ("<xliff/>", {}, "a.ts is XML, but no file of translations of Qt: its first element is <xliff>"),
         (GERMAN, {"target_language": "fr"}, "a.ts tells language='de_DE', and the translation is into fr: correct one"),
-        (
-            GERMAN.replace("<source>done<", "<source>doubted<"),
-            {},
-            "a.ts, line 13 has 'doubted Window' of line 12 again",
-        ),
     ],
 )
 def test_what_is_wrong_is_one_sentence_before_anything_is_translated(file, options, sentence):

@@ -29,14 +29,18 @@ class Entries:
         self.name, self.nouns, self.count, self.left = name, nouns, 0, collections.Counter[str]()
         self._lines: dict[tuple[str, ...], int] = {}
 
+    def again(self, line: int, *key: str) -> str:
+        """Return a sentence if a line has a key again, of which a program reads one text; "" if it has not."""
+        if key not in self._lines:
+            self._lines[key] = line
+            return ""
+        shown = " ".join(filter(None, key))
+        return f"{self.name}, line {line:,} has {shown[:60]!r} of line {self._lines[key]:,} again"
+
     def note_key(self, line: int, *key: str) -> None:
-        """Raises InputError if a line has a key again: a program would read one of the two texts."""
-        if key in self._lines:
-            shown = " ".join(filter(None, key))
-            raise InputError(
-                f"{self.name}, line {line:,} has {shown[:60]!r} of line {self._lines[key]:,} again: remove one of them."
-            )
-        self._lines[key] = line
+        """Raises InputError if a line has a key again."""
+        if sentence := self.again(line, *key):
+            raise InputError(f"{sentence}: remove one of them.")
 
     def is_left(self, text: str, reason: str = "") -> bool:
         """Return whether a text stays, for a reason or because it has no words, and count it."""

@@ -45,7 +45,7 @@ def ts_parts(
 
     states: "unfinished" or "finished", of translations that are made anew; everything: both. How many forms there are
     is told by the language of the file, or else target_language. What was left, and why, is logged at the end.
-    Raises InputError, with the line, if it is not XML, not of Qt, tells another language or has a message twice.
+    Raises InputError, with the line, if it is not XML or not of Qt, and if it tells another language.
     """
     if unknown := [state for state in states if state not in STATES]:
         raise UserError(f"--state {unknown[0]} is no state of messages of Qt: give {' or '.join(STATES)}.")
@@ -92,7 +92,7 @@ class Messages:
         return self.xml.inside(child) if child else ""
 
     def note(self, message: Element) -> None:
-        """Raises InputError if a message that the program has is there again."""
+        """Log if a message that the program has is there again: lupdate leaves both if it takes one for another."""
         translation = self.child(message, "translation")
         if translation and self.xml.events[translation.first].attributes.get("type") in GONE:
             return
@@ -101,7 +101,8 @@ class Messages:
         )
         identity = self.xml.events[message.first].attributes.get("id", "")
         key = self.text(message, "source"), self.text(message, "comment"), context, identity
-        self.entries.note_key(self.xml.line(message.first), *key)
+        if sentence := self.entries.again(self.xml.line(message.first), *key):
+            log.warning("%s: both are translated, and Qt reads one of them", sentence)
 
     def why_left(self, source: Element | None, translation: Element | None) -> str:
         """Return why a message is not translated; "" if it is."""
