@@ -16,7 +16,16 @@ import typer
 from benchmarks.errors import names_in
 from benchmarks.quality.rates_and_seeds import ended, order
 from benchmarks.quality.variants import of_length
-from benchmarks.quality.variants_table import Training, chosen, mean_losses, rates, spread, updates_to, with_interval
+from benchmarks.quality.variants_table import (
+    Training,
+    chosen,
+    mean_losses,
+    outcomes_of,
+    rates,
+    spread,
+    updates_to,
+    with_interval,
+)
 from benchmarks.result_files import RESULTS, whole_command_line, write_result
 from benchmarks.trials.outcome import Trial, commits_sentence, machines, mark, step_seconds
 from benchmarks.trials.training import Folder, Only, check_all, trained
@@ -138,7 +147,7 @@ def table(trainings: Sequence[Training], settings_of: Any, loss: float | None) -
 
     settings_of: from a Training to its schedule and its peak rate.
     """
-    rows, outcomes = chosen(trainings), {f"{one.name}, seed {one.seed}": one.outcome for one in trainings}
+    rows, outcomes = chosen(trainings), outcomes_of(trainings)
     if loss is None:
         loss = float(mean_losses(rows[BASE])[-1, 1]) if BASE in rows else np.nan
     lines = [

@@ -88,9 +88,14 @@ def chosen(trainings: Sequence[Training]) -> dict[str, list[Training]]:
     return rows
 
 
+def outcomes_of(trainings: Sequence[Training]) -> dict[str, Outcome]:
+    """All outcomes, each by what tells its training from the others."""
+    return {f"{one.name}, rate {one.rate:g}, seed {one.seed}": one.outcome for one in trainings}
+
+
 def table(base: RunConfig, trainings: Sequence[Training], command: str) -> str:
     """Return variants.md. Variants of which nothing has ended are left out."""
-    rows, outcomes = chosen(trainings), {f"{one.name}, seed {one.seed}": one.outcome for one in trainings}
+    rows, outcomes = chosen(trainings), outcomes_of(trainings)
     first = trainings[0]
     lines = [
         "# Variants of the Transformer at equal size",

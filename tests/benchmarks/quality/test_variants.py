@@ -108,6 +108,14 @@ def test_the_table_has_means_over_seeds_and_when_the_papers_last_loss_is_reached
     assert any("paper 1, pre 2, alibi 1" in line for line in lines)
 
 
+def test_each_rate_of_a_seed_has_its_own_machine_and_commit_in_the_table():
+    first, second = (training("pre", rate) for rate in RATES)
+    second = second._replace(outcome=second.outcome._replace(machine="another", commits=["abcdef0123"]))
+    text = table(load_config(CONFIG), [first, second], "the command")
+    assert f"on {first.outcome.machine} (a) and another (b)" in text and "| 500 (a) |" in text
+    assert "pre, rate 0.5, seed 1 by abcdef0" in text
+
+
 def test_no_two_rows_have_one_colour():
     assert len(set(OTHERS)) == len(OTHERS) >= len(VARIANTS) - len(("paper", "pre", "modern"))
 
