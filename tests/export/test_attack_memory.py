@@ -71,7 +71,7 @@ def resident(server):
     return int(pathlib.Path(f"/proc/{server.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def assert_bounded(what, server, attack, allowed=SLOWEST):
+def assert_bounded(what, server, attack, allowed=SLOWEST, beside=BESIDE):
     """Attack a server, and check what the process gains, and the slowest answer of a probe beside the attack.
 
     attack: takes an ExitStack that holds what stays open until the memory was read. What is slow is done again, three
@@ -85,7 +85,7 @@ def assert_bounded(what, server, attack, allowed=SLOWEST):
         slowest.append(probe.slowest)
         milliseconds = " ".join(f"{1000 * seconds:.0f}" for seconds in slowest)
         print(f"\n{what}: {before >> 20} MiB before, +{gained >> 20} MiB; slowest status {milliseconds} ms")
-        assert gained < BOUND + BESIDE and probe.statuses == {200}
+        assert gained < BOUND + beside and probe.statuses == {200}
         assert slowest[-1] < allowed or len(slowest) < 3
 
 
@@ -198,7 +198,7 @@ def test_documents_of_as_many_tags_as_they_may_have(tmp_path, body):
         assert {answer.result() for answer in answers} <= {200, 400, 504}  # 400: of more sentences than it may have
 
     with process_of(tmp_path / "pair", "pair", tmp_path / "server.log") as server:
-        assert_bounded(f"4 documents of {body[:20]}", server, attack, 2 * SLOWEST)
+        assert_bounded(f"4 documents of {body[:20]}", server, attack, 5 * SLOWEST, 2 * BESIDE)  # three are read at once
 
 
 @pytest.mark.parametrize("answers_pings", [True, False])
