@@ -3,7 +3,7 @@
 import pathlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from benchmarks.quality.variants_table import Training, better_rate
+from benchmarks.quality.variants_table import Training, best_rate
 from benchmarks.trials.outcome import Trial, read_outcome
 
 TrialOf = Callable[[str, float, int], Trial]  # of a name, a part of the configuration's learning rate, and a seed
@@ -28,4 +28,4 @@ def order(
     yield from (trial_of(name, rate, 1) for rate in rates for name in names)
     for seed in range(2, seeds + 1):
         for name in names:
-            yield trial_of(name, better_rate(ended(trial_of, [name], rates, 1, kept), name), seed)
+            yield trial_of(name, best_rate(ended(trial_of, [name], rates, 1, kept), name), seed)

@@ -44,7 +44,7 @@ VARIANTS = {  # what each row changes in the paper's model: most of them one thi
     "embedding_norm": (PRE, "model.embedding_norm=true"),
     "modern": (PRE, 'model.norm_kind="rms"', 'model.activation="swiglu"', 'model.positions="rotary"'),
 }
-RATES = (1.0, 0.5)  # of the configuration's learning rate: each variant has the better one by its first seed
+RATES = (1.0, 0.5, 2.0)  # of the configuration's learning rate: each variant has the best one by its first seed
 MOST_APART = 0.02  # by which numbers of parameters may differ
 MULTIPLE = 8  # of which d_ff is one
 BESIDE = 100  # seconds of a training beside its steps: start, compilation, validations, three texts to translate
@@ -83,7 +83,7 @@ def main(
         "configs/paper/variants.toml"
     ),
     only: Only = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Trainings of each variant at its better learning rate.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="Trainings of each variant at its best learning rate.")] = 3,
     steps: Annotated[
         int | None,
         typer.Option(min=10, help="Updates, with warm-up, cool-down, checkpoints and validations in proportion."),
@@ -98,7 +98,7 @@ def main(
         typer.Option(show_default="benchmarks/results", help="Folder for variants.md, variants.png and their rows."),
     ] = RESULTS,
 ) -> None:
-    """Train each variant with two learning rates and several seeds; write a table and a picture after each training."""
+    """Train each variant with three learning rates and several seeds; write a table and a picture after each."""
     with exit_codes():
         names, base, kept = (
             names_in(only or ",".join(VARIANTS), VARIANTS, "variant"),

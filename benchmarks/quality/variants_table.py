@@ -23,7 +23,7 @@ HEAD = (
 NOTE = """
 All rows have the same pairs, tokenizer, batches, updates and schedule, and as many parameters: d_ff makes up for what a
 variant adds or saves. Every row but paper and pre changes one thing of pre, and modern three. A row has the learning
-rate whose last validation loss is lower, of those that its first seed was trained with. Nothing was chosen by the test
+rate whose last validation loss is lowest, of those that its first seed was trained with. Nothing was chosen by the test
 set. A cell is the mean over seeds, in brackets the lowest and the highest; of BLEU, ± is half of the 95 per cent
 interval of 1,000 resamples of sentences, the mean over seeds. Loss is in nats per target token, without label
 smoothing. Twice and four times as long are texts of two and four sentences of the test set, translated as one; no
@@ -74,16 +74,16 @@ def updates_to(loss: float, losses: np.ndarray) -> float:
     return float(np.interp(-loss, -values[ends], steps[ends]))
 
 
-def better_rate(trainings: Sequence[Training], name: str) -> float:
+def best_rate(trainings: Sequence[Training], name: str) -> float:
     """The learning rate with the lowest validation loss of a variant's first seed, of those that have ended."""
     return min((one for one in trainings if (one.name, one.seed) == (name, 1)), key=lambda one: one.loss).rate
 
 
 def chosen(trainings: Sequence[Training]) -> dict[str, list[Training]]:
-    """By variant, the trainings of its better rate."""
+    """By variant, the trainings of its best rate."""
     rows: dict[str, list[Training]] = {one.name: [] for one in trainings}
     for one in trainings:
-        if one.rate == better_rate(trainings, one.name):
+        if one.rate == best_rate(trainings, one.name):
             rows[one.name].append(one)
     return rows
 
