@@ -55,9 +55,10 @@ def json_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Ite
         elif token[0] == '"':
             is_about = any(each.startswith(ABOUT) for each in names) or (of_texts and names[2:] not in ([], [of_texts]))
             where = f"{name}, {'.'.join(filter(None, names))[-MOST_NAMED:] or 'a text'}"
+            value = json.loads(token)
             if not is_about:
-                check_whole(json.loads(token), where)
-            if not entries.is_left(json.loads(token), KEPT if is_about else ""):
+                check_whole(value, where)
+            if not entries.is_left(value, KEPT if is_about else ""):
                 yield '"'
                 for form in divided(token[1:-1]):
                     is_text = not why_left(JSON.text(form))

@@ -91,6 +91,8 @@ def divided(raw: str) -> list[str]:
 
     Vue, Laravel and Symfony have them so. A sign in a placeholder, a message or quotation marks divides nothing.
     """
+    if "|" not in raw:
+        return [raw]
     hidden = PLACEHOLDER.sub(hide, without_messages(raw))
     parts, reached, is_quoted = [], 0, False
     for found in BAR.finditer(hidden):
