@@ -52,7 +52,7 @@ class GraphEngine(SignatureEngine):
 
     def call(self, name: str, columns: Columns) -> Columns:
         """Raises Refused if the outputs cannot be computed, and ClusterError if there is no such signature."""
-        from keras_transformer.translation.exported import outputs_of
+        from keras_transformer.translation.exported import outputs_of_signature
 
         function = self._loaded.signatures.get(name)
         if function is None:
@@ -61,7 +61,7 @@ class GraphEngine(SignatureEngine):
                 "Export the run again with all of them."
             )
         try:
-            return outputs_of(function, columns, self.defaults(name))
+            return outputs_of_signature(function, columns, self.defaults(name))
         except self._failures as error:
             raise Refused(reason_in(error.message)) from None
 

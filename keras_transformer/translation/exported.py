@@ -82,7 +82,7 @@ class ExportedTranslator(SignatureEngine):
         def run_batch(indices: list[int]) -> None:
             batch = [different[index] for index in indices]
             asked = dict(zip(columns, map(list, zip(*batch, strict=True)), strict=True))
-            outputs = outputs_of(signature, asked, defaults)
+            outputs = outputs_of_signature(signature, asked, defaults)
             for row, answer in zip(batch, zip(*outputs.values(), strict=True), strict=True):
                 answers[row] = dict(zip(outputs, answer, strict=True))
 
@@ -94,7 +94,7 @@ class ExportedTranslator(SignatureEngine):
         return {key: [answers[row][key] for row in rows] for key in answers[rows[0]]}
 
 
-def outputs_of(signature: Any, columns: Columns, defaults: Mapping[str, Any]) -> Columns:
+def outputs_of_signature(signature: Any, columns: Columns, defaults: Mapping[str, Any]) -> Columns:
     """Return the outputs of a signature of a SavedModel, whose inputs that are left out have these defaults."""
     types = {spec.name: spec.dtype for spec in signature.structured_input_signature[1].values()}
     values = {name: [value] for name, value in defaults.items()} | columns
