@@ -18,6 +18,7 @@ from keras_transformer.text.formats.plurals import divided
 from keras_transformer.text.formats.xliff_sizes import (
     CODES,
     OF_FIRST,
+    TAG,
     Room,
     is_limit,
     limits_of_first,
@@ -36,7 +37,6 @@ PROTECTED, TRANSLATED = ("protected", "x-its-translate-no"), ("x-its-translate-y
 REVIEW = "needs-review-translation"  # of XLIFF 1.2
 NEEDED, COPIES = ("needs-translation",), ("new", "initial")  # states of a target that is none; of one if it is a copy
 STATE = re.compile(r"(\sstate\s*=\s*)(\"[^\"]*\"|'[^']*')")
-TAG = re.compile(r"<(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+>")
 UNDETERMINED = "und"  # a language, in BCP 47
 
 
