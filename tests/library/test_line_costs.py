@@ -132,28 +132,33 @@ def test_four_times_the_line_takes_about_four_times_the_time(work, kind):
 MATCHED = "BULLET SRT VTT _ENDS_IN_WORD".split()  # at one place, which the source does not show: never searched for
 
 
+def patterns_of(module):
+    """Yield the compiled patterns of a module, those in its tables too: each, its name, and what is called of it."""
+    source = pathlib.Path(module.__file__).read_text(encoding="utf-8")
+    for name, value in vars(module).items():
+        table = dict(enumerate(value)) if isinstance(value, tuple) else value if isinstance(value, dict) else {}
+        called = {"match"} if name in MATCHED else set(re.findall(rf"\b{name}\.(\w+)\(", source))
+        if isinstance(value, re.Pattern):
+            yield value, f"{module.__name__}.{name}", called
+        for key, each in table.items():
+            if isinstance(each, re.Pattern):
+                yield each, f"{module.__name__}.{name} {key}", called if name in MATCHED else {"search"}
+
+
 def patterns(packages):
-    """What each compiled pattern of packages is named, tables with their key, and whether it is ever searched for.
+    """The name of each compiled pattern of packages, and whether it is ever searched for.
 
     A pattern that only `match` and `fullmatch` are called of reads a line from one place on.
     """
     names, methods = {}, collections.defaultdict(set)
     for package in packages:
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if module.name.endswith("__main__"):
-                continue
-            imported = importlib.import_module(module.name)
-            source = pathlib.Path(imported.__file__).read_text(encoding="utf-8")
-            for name, value in vars(imported).items():
-                table = dict(enumerate(value)) if isinstance(value, tuple) else value if isinstance(value, dict) else {}
-                for key, each in [("", value), *table.items()]:
-                    if isinstance(each, re.Pattern):
-                        names.setdefault(each, f"{module.name}.{name} {key}".strip())
-                        found = {"match"} if name in MATCHED else re.findall(rf"\b{name}\.(\w+)\(", source)
-                        methods[each].update(["search"] if key != "" and name not in MATCHED else found)
-    return {
-        each: (name, not methods[each] or not methods[each] <= {"match", "fullmatch"}) for each, name in names.items()
-    }
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not found.name.endswith("__main__"):
+                for pattern, name, called in patterns_of(importlib.import_module(found.name)):
+                    names.setdefault(pattern, name)
+                    methods[pattern] |= called
+    at_one_place = {pattern for pattern, called in methods.items() if called and called <= {"match", "fullmatch"}}
+    return {pattern: (name, pattern not in at_one_place) for pattern, name in names.items()}
 
 
 def takes_time(read, line):
