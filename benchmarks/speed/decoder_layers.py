@@ -89,7 +89,7 @@ def training(config: TransformerConfig, folder: pathlib.Path) -> dict[str, tuple
 
     workload, strategy, works = Workload(config, rows=48, length=64), choose_strategy(), {}
     for name, xla in (("step with XLA", True), ("step without XLA", False)):
-        how = TrainingConfig(tokens_per_batch=workload.tokens, row_length=64, xla=xla)
+        how = TrainingConfig(tokens_per_batch=workload.tokens, row_length=64, xla=xla, precision="float32")
         model = compiled(build(config, how, Workers(strategy)), how, strategy)
         run = trainer(model, repeated(packed_batches(workload).batch(0)))
         works[name] = functools.partial(run, STEPS), STEPS

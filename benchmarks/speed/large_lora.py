@@ -67,6 +67,7 @@ def training_of(run: pathlib.Path, kind: str, rows: int, length: int) -> Trainin
         tokens_per_batch=rows * length,
         row_length=length,
         histograms_every=0,
+        precision="float32",
         xla=False,
         schedule="constant",
         **KINDS[kind],

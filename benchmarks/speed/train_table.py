@@ -13,10 +13,11 @@ from keras_transformer.ground.machine import package_versions, processor, proces
 from train.cost.cost import training_flops
 
 PACKAGES = "tensorflow", "keras", "keras-hub", "torch", "numpy"
-OWN = {"ours": "this project", "ours_bfloat16": "this project, mixed_bfloat16 without XLA"}
+OWN = {"ours": "this project", "ours_bfloat16": "this project, mixed_bfloat16"}
 PEERS = {
     "torch_eager": "`torch.nn.Transformer`, eager",
     "torch_compile": "`torch.nn.Transformer`, `torch.compile`",
+    "torch_compile_bfloat16": "`torch.nn.Transformer`, `torch.compile`, `torch.autocast` to bfloat16",
     "keras_hub": "keras-hub layers, `fit` as shipped",
     "torch_eager_paper_dropout": "`torch.nn.Transformer`, eager, dropout where the paper has it",
     "torch_compile_paper_dropout": "`torch.nn.Transformer`, `torch.compile`, dropout where the paper has it",
@@ -26,7 +27,8 @@ Every contestant trains the same post-norm model from the same weights on the sa
 is a real token. The loss is label-smoothed (0.1) cross-entropy, averaged over target tokens; before training, all
 contestants find the same loss. Dropout is as configured, and the optimizer is Adam with the paper's warm-up. All
 compute in float32 with one tied embedding matrix, padding masks and causal masks. No contestant may use a GPU.
-`--contestants` knows `ours_bfloat16` as well, which multiplies in bfloat16 and whose loss is therefore not compared.
+`--contestants` knows `ours_bfloat16` and `torch_compile_bfloat16` as well, which multiply in bfloat16 and whose losses
+are therefore not compared.
 
 PyTorch and keras-hub run as they are shipped. They have biases in their attention projections (the paper has none),
 hence more parameters. They also apply dropout to the attention weights, and PyTorch inside the feed-forward network.

@@ -8,8 +8,10 @@ from keras_transformer.runs.run_folder import RunFolder
 from train.config.recorded import load_recorded
 from train.config.run import RunConfig, load_config
 from train.config.settings import effective_settings
+from train.config.training import AUTO
 
 FOUND = {"training.find_micro_batches", "training.micro_batches"}  # config.toml has what was found, not what was asked
+CHOSEN = {"training.precision"}  # and the precision that a machine has chosen
 OF_GIVEN = {"tokenizer.vocab_size", "tokenizer.normalization"}  # config.toml has those of a tokenizer that is given
 
 OF_SELECTION = {  # they change no update, only which weights stay; best_metric without training.patience, at least
@@ -49,6 +51,8 @@ def check_same_settings(
     asked = load_config(config, overrides)
     if asked.training.find_micro_batches:
         free = free | FOUND
+    if asked.training.precision == AUTO:
+        free = free | CHOSEN
     if asked.effective_tokenizer.model:
         free = free | OF_GIVEN
     before, now = (

@@ -47,6 +47,7 @@ validate_every = 2
 log_every = 2
 histograms_every = 2
 xla = false
+precision = "float32"
 """
 
 

@@ -26,7 +26,7 @@ from train.workers.strategy import distributed
 from train.workers.workers import Workers
 
 TINY = TransformerConfig(vocab_size=23, encoder_layers=1, decoder_layers=1, d_model=16, d_ff=24, num_heads=2)
-TRAINING = TrainingConfig(tokens_per_batch=64, row_length=16, warmup_steps=20, xla=False)
+TRAINING = TrainingConfig(tokens_per_batch=64, row_length=16, warmup_steps=20, xla=False, precision="float32")
 
 
 def copying_pairs(count=60):

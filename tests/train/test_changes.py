@@ -11,7 +11,9 @@ from keras_transformer.pieces.language_marks import Languages
 from keras_transformer.runs.inference import Inference
 from keras_transformer.runs.run_folder import RunFolder
 from train.config.run import load_config
-from train.record.changes import check_start, check_unchanged, with_found_micro_batches, write_configuration
+from train.record import as_begun
+from train.record.as_begun import with_found_micro_batches, with_precision
+from train.record.changes import check_start, check_unchanged, write_configuration
 from train.workers.tf_config import ONLY_WORKER, Worker
 
 CONFIG = """
@@ -236,6 +238,27 @@ def test_the_number_of_micro_batches_that_was_found_stays(folder, caplog):
         assert with_found_micro_batches(folder, asked) == asked and len(caplog.messages) == count
     (folder.checkpoints / "step-00000010.npz").unlink()
     assert with_found_micro_batches(folder, asked) == asked  # not begun
+
+
+def test_a_run_goes_on_in_the_precision_with_which_it_was_begun(folder, monkeypatch):
+    monkeypatch.setattr(as_begun, "precision_here", lambda config, worker: "mixed_bfloat16")
+
+    def found(*overrides):
+        return with_precision(folder, configuration(folder, *overrides)).training.precision
+
+    for recorded in ("float32", "mixed_bfloat16"):
+        record(folder, configuration(folder, f'training.precision="{recorded}"'))
+        assert found() == recorded
+        assert check_unchanged(folder, with_precision(folder, configuration(folder))) == {}
+    assert found('training.precision="float32"') == "float32"  # which is asked for
+    before_it_was_a_key = folder.config.read_text().replace('precision = "mixed_bfloat16"\n', "")
+    folder.config.write_text(before_it_was_a_key)
+    assert found() == "float32"
+    for content in DAMAGED.values():  # of which check_unchanged tells
+        folder.config.unlink() if content is None else folder.config.write_bytes(content)
+        assert found() == "mixed_bfloat16"
+    (folder.checkpoints / "step-00000010.npz").unlink()
+    assert found() == "mixed_bfloat16"  # not begun
 
 
 # the run that a run starts from

@@ -11,6 +11,7 @@ from keras_transformer.config import TransformerConfig
 from tests.support.processes import python
 from train.config.training import TrainingConfig
 from train.cost.cost import training_memory
+from train.data.batches import FIELDS
 
 CONFIG = TransformerConfig(vocab_size=4000, encoder_layers=2, decoder_layers=2, d_model=256, d_ff=512, num_heads=4)
 OFF_BY = 1.5  # as a factor, either way
@@ -44,6 +45,8 @@ def peak():
 
 class FullRows:
     """A stream of batches without padding: every row is one sentence."""
+
+    fields = FIELDS
 
     def __init__(self, training):
         self.row_lengths, self.local_rows = training.row_lengths, training.tokens_per_batch // training.row_length

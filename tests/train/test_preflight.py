@@ -21,6 +21,7 @@ from train.data.corpus import Corpus, Split
 from train.data.encoding import EncodedPairs, EncodedShards, Sentences, pair_keys
 
 CONFIG = preset("tiny").replace(vocab_size=300)
+FLOAT32 = {"precision": "float32"}
 
 
 def found(train, validation, test=None):
@@ -107,8 +108,11 @@ HALVES = "training.xla = false"
 @pytest.mark.parametrize(
     ("training", "remedies"),
     [
-        ({}, ["training.micro_batches from 3", f'set training.precision = "mixed_bfloat16" with {HALVES}']),
-        ({"xla": False}, [f'set training.precision = "mixed_bfloat16" with {HALVES}']),
+        (
+            {"precision": "float32"},
+            ["training.micro_batches from 3", f'set training.precision = "mixed_bfloat16" with {HALVES}'],
+        ),
+        ({"precision": "float32", "xla": False}, [f'set training.precision = "mixed_bfloat16" with {HALVES}']),
         ({"precision": "mixed_bfloat16"}, ["training.tokens_per_batch from 25,000", f"or set {HALVES}"]),
         ({"precision": "mixed_bfloat16", "xla": False}, ["training.find_micro_batches = true"]),
         ({"find_micro_batches": True}, ["training.find_micro_batches looks for fewer rows"]),

@@ -33,6 +33,8 @@ from train.workers.strategy import choose_strategy
 pytestmark = pytest.mark.slow
 SHIFTED = TINY.replace(shift_positions=500)
 
+ENDS = "Placeholder", "Identity", "NoOp"  # what a graph begins and ends with
+
 CONFIGS = {"paper": TINY} | {variant: TINY.replace(**changes) for variant, changes in VARIANTS.items()}
 
 
@@ -169,9 +171,13 @@ def test_a_step_leaves_the_random_states_of_the_layers_as_they_were():
 # the same however it is run
 
 
-@pytest.mark.parametrize("config", [TINY, SHIFTED], ids=["plain", "shifted"])
-def test_a_repeated_run_and_one_resumed_in_a_new_model_give_the_same_bits(tmp_path, config):
-    arguments = dict(dropout=0.1, xla=True, config=config)
+@pytest.mark.parametrize(
+    ("config", "precision"),
+    [(TINY, "float32"), (TINY, "mixed_bfloat16"), (SHIFTED, "float32")],
+    ids=["plain", "bfloat16", "shifted"],
+)
+def test_a_repeated_run_and_one_resumed_in_a_new_model_give_the_same_bits(tmp_path, config, precision):
+    arguments = dict(dropout=0.1, xla=True, config=config, precision=precision)
     logs, weights = trained(**arguments)
     straight = reusable(**arguments).from_the_start()
     assert train(straight, 0, 3) == logs
@@ -189,6 +195,24 @@ def test_xla_changes_only_the_speed():
     assert_close(values_of(compiled_logs), values_of(logs), rtol=1e-4)
     for one, other in zip(compiled_weights, weights, strict=True):
         assert_close(one, other, atol=1e-4)
+
+
+def test_on_a_processor_xla_leaves_the_products_of_bfloat16_to_tensorflow_and_compiles_the_rest():
+    model, batch = training_model(dropout=0.1, xla=True, precision="mixed_bfloat16"), tensors(BATCHES.batch(0))
+    model.make_train_function()
+    graph = model.compiled_sums_and_gradients.get_concrete_function(batch, tf.constant(0), tf.constant(0)).graph
+    operations = [operation for operation in graph.get_operations() if operation.type not in ENDS]
+    products = [operation for operation in operations if "MatMul" in operation.type]
+    assert {operation.inputs[0].dtype for operation in products} == {tf.bfloat16}
+    for operation in operations:
+        assert operation.get_attr("_XlaCompile") == (operation not in products), operation.type
+
+
+@pytest.mark.nightly
+def test_xla_between_products_rounds_as_tensorflow_does_without_it():
+    """Two roundings of bfloat16 that fall to different sides move the loss by less than the 2^-8 of one."""
+    (logs, _), (plain, _) = (trained(dropout=0.1, precision="mixed_bfloat16", xla=xla) for xla in (True, False))
+    assert_close(values_of(logs), values_of(plain), rtol=0.02)
 
 
 # half precision

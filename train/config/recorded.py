@@ -21,6 +21,7 @@ BEFORE_THEY_WERE_KEYS = {  # what a config.toml without them was trained with
     "data.placeholders": 0.0,
     "training.optimizer": "adam",
     "training.lora_rank": 0,
+    "training.precision": "float32",
 }
 
 

@@ -19,6 +19,7 @@ OF_SCHEDULE = {  # which keys belong to which values of `schedule`
 SCHEDULE_FREE = "schedule_free"  # the optimizer that averages instead of lowering the rate
 OF_SCHEDULE_FREE = ("constant", "warmup")
 LORA = ("lora_alpha", "lora_matrices")  # keys without effect if `lora_rank` is 0
+AUTO = "auto"  # a precision that the machine on which a run begins decides
 Option = bool | int | float | str | list[str]
 
 
@@ -94,7 +95,7 @@ class TrainingConfig(Section):
     profile_steps: list[int] | None = None  # the first and the last step of a profile, for TensorBoard; None: none
     on_divergence: Literal["stop", "rewind"] = "stop"  # rewind: continue from the last checkpoint without that batch
     xla: bool = True
-    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
+    precision: Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"] = AUTO
 
     @pydantic.field_validator("profile_steps")
     @classmethod

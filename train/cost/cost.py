@@ -86,10 +86,10 @@ USUAL = NumberSizes()
 def number_sizes(training: TrainingConfig, on_gpu: bool) -> NumberSizes:
     """What a number takes in this precision, as measured on a CPU (see `training_memory`).
 
-    Softmax and LayerNorm compute in float32 in any precision, so that half the width saves a quarter; XLA computes all
-    in float32 on a CPU. Without XLA there is one array more of the logits, and in half precision a half one.
+    Softmax and LayerNorm compute in float32 in any precision, so that half the width saves a quarter; under XLA on a
+    CPU nearly nothing. Without XLA there is one array more of the logits, and in half precision a half one.
     """
-    is_half = training.precision != "float32"
+    is_half = training.precision.startswith("mixed")
     if training.xla:
         return NumberSizes(kept=3 if is_half and on_gpu else 4)
     return NumberSizes(kept=3, logit=14) if is_half else NumberSizes(kept=4, logit=12)

@@ -14,4 +14,4 @@ def free_memory() -> int | None:
 def has_gpu() -> bool:
     import tensorflow as tf  # here, so that estimates need no TensorFlow
 
-    return bool(tf.config.list_logical_devices("GPU"))
+    return bool(tf.config.list_physical_devices("GPU"))  # which starts no device: a strategy may set them up later

@@ -20,7 +20,7 @@ from keras_transformer.search.options import RUN_OPTIONS
 
 from ..config.recorded import BEFORE_THEY_WERE_KEYS
 from ..config.run import FORMER_KEYS, RunConfig
-from ..workers.tf_config import ONLY_WORKER, Worker
+from ..workers.tf_config import Worker
 from ..workers.workers import Workers
 from .finished import refuse_untrained
 from .history import Changes
@@ -68,32 +68,6 @@ def inference_of(config: RunConfig, folder: RunFolder) -> Inference:
         languages = languages.with_earlier(folder.inference().languages)
     alignment = folder.inference().alignment if folder.has_begun() else LAST_BUT_ONE
     return Inference(config.data.outputs, search, longest, languages, alignment)
-
-
-def with_found_micro_batches(folder: RunFolder, config: RunConfig, worker: Worker = ONLY_WORKER) -> RunConfig:
-    """The configuration with the number of micro-batches that the run was begun with, if it was to find one by trial.
-
-    The number decides which dropout masks are drawn, so it stays, on a machine with more memory too. For one of several
-    workers the configuration stays as it is: `check_division` refuses it on all of them.
-    """
-    if not config.training.find_micro_batches or worker.count > 1 or not folder.has_begun():
-        return config
-    try:
-        number = int(recorded_values(folder)["training.micro_batches"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        log.warning(
-            "%s cannot be read (%s): the number of micro-batches is found anew",
-            folder.config,
-            first_line_of(error)[:-1],
-        )
-        return config
-    log.info(
-        "training.find_micro_batches: the run goes on with training.micro_batches = %d, with which it was begun; to "
-        "take more, set that key instead",
-        number,
-    )
-    training = config.training.model_copy(update={"micro_batches": number, "find_micro_batches": False})
-    return config.model_copy(update={"training": training})
 
 
 def check_start(folder: RunFolder, config: RunConfig, worker: Worker) -> None:

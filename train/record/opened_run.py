@@ -13,7 +13,8 @@ from ..data.prepare import PreparedData, keep_check_lines
 from ..step.optimizer_choice import check_optimizer
 from ..workers.tf_config import Worker
 from ..workers.workers import Workers
-from .changes import check_start, check_unchanged, with_found_micro_batches, write_configuration
+from .as_begun import with_found_micro_batches, with_precision
+from .changes import check_start, check_unchanged, write_configuration
 from .finished import where_it_stands
 from .history import Changes, commit, record_part
 from .lock import run_folder_of, run_folder_to_read
@@ -56,7 +57,7 @@ def check_training(config: RunConfig) -> None:
 
 def checked(folder: RunFolder, config: RunConfig, worker: Worker) -> OpenedRun:
     """The run in `folder`, if it can begin or go on with `config`. Raises ConfigError if it cannot."""
-    config = with_found_micro_batches(folder, config, worker)
+    config = with_precision(folder, with_found_micro_batches(folder, config, worker), worker)
     changes = check_unchanged(folder, config)
     check_start(folder, config, worker)
     return OpenedRun(folder, config, changes)

@@ -16,6 +16,8 @@ from keras_transformer.runs.kinds import with_attention
 from keras_transformer.translation_model import INPUTS
 
 from ..config.training import TrainingConfig
+from ..cost.precision import xla_multiplies
+from .compilation import graph_of
 from .freezing import freeze
 from .lora import adapt
 from .optimizer import training_optimizer
@@ -55,6 +57,7 @@ class TrainingModel(keras.Model):
         xla: bool,
         micro_batches: int,
         guided_alignment: float = 0.0,
+        xla_multiplies: bool = True,
     ) -> None:
         """Configure training; call it inside the scope of the strategy, before `fit`.
 
@@ -65,11 +68,13 @@ class TrainingModel(keras.Model):
             the same update in less memory. The rows of a replica must be a multiple of it.
         guided_alignment: the weight of `alignment_sums` beside the loss. The second output of the model is then the
             attention that it teaches, and a batch has `links`.
+        xla_multiplies: see `graph_of`.
         """
         super().compile(optimizer=optimizer, jit_compile=False, auto_scale_loss=False)
         optimizer.build(self.trainable_variables)
         self.dropout_seed, self.label_smoothing = seed, label_smoothing
-        self.xla, self.micro_batches, self.guided_alignment = xla, micro_batches, guided_alignment
+        self.xla, self.xla_multiplies = xla, xla_multiplies
+        self.micro_batches, self.guided_alignment = micro_batches, guided_alignment
         self.wants_to_stop = False  # True adds 1 to "stop_requests" in the logs of every later step, on all workers
         self.inspects = False  # True makes later steps keep their Inspected
         self.inspected: Inspected | None = None  # of the last step
@@ -79,7 +84,7 @@ class TrainingModel(keras.Model):
     def make_train_function(self, force: bool = False) -> Callable:
         """Return the function that `fit` calls with its iterator for every step; it returns the logs of the step."""
         if self.train_function is None or force:
-            self.compiled_sums_and_gradients = tf.function(self.sums_and_gradients, jit_compile=self.xla)
+            self.compiled_sums_and_gradients = graph_of(self.sums_and_gradients, self.xla, self.xla_multiplies)
             # on several replicas the optimizer merges them, which XLA cannot compile
             self.compiled_update = self.update if self.replicas > 1 else tf.function(self.update, jit_compile=self.xla)
             self.step_of_all_replicas = tf.function(self.step_of_replicas)
@@ -246,6 +251,7 @@ def compiled(transformer: keras.Model, training: TrainingConfig, strategy: tf.di
             xla=training.xla,
             micro_batches=training.micro_batches,
             guided_alignment=training.guided_alignment,
+            xla_multiplies=xla_multiplies(training),
         )
     return model
 

@@ -11,6 +11,7 @@ PREPARE = {  # name -> the function that prepares it, imported in the contestant
     "ours_bfloat16": "benchmarks.speed.contestants.ours:prepare_bfloat16",
     "torch_eager": "benchmarks.speed.contestants.torch_transformer:prepare_eager",
     "torch_compile": "benchmarks.speed.contestants.torch_transformer:prepare_compiled",
+    "torch_compile_bfloat16": "benchmarks.speed.contestants.torch_transformer:prepare_compiled_bfloat16",
     "keras_hub": "benchmarks.speed.contestants.keras_hub_layers:prepare",
     "gemm_peak": "benchmarks.speed.contestants.matrix_product:prepare",
     "torch_eager_paper_dropout": "benchmarks.speed.contestants.torch_transformer:prepare_eager_paper_dropout",

@@ -77,6 +77,11 @@ def prepare_compiled(workload: Workload) -> Contestant:
     return prepare("torch_compile", workload, TorchTransformer(workload), compiled)
 
 
+def prepare_compiled_bfloat16(workload: Workload) -> Contestant:
+    """Its loss is not compared: bfloat16 has another one than float32."""
+    return prepare("torch_compile_bfloat16", workload, TorchTransformer(workload), in_bfloat16)._replace(loss=None)
+
+
 def prepare_eager_paper_dropout(workload: Workload) -> Contestant:
     return prepare("torch_eager_paper_dropout", workload, with_paper_dropout(workload), eager)
 
@@ -93,6 +98,17 @@ def compiled(model: nn.Module) -> nn.Module:
     return torch.compile(model, dynamic=False)  # the module contains the loss, so that both can be fused
 
 
+def in_bfloat16(model: nn.Module) -> Callable[..., torch.Tensor]:
+    """Compiled, with matrix products in bfloat16 as `torch.autocast` chooses them."""
+    program = compiled(model)
+
+    def loss_of(**batch: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return program(**batch)
+
+    return loss_of
+
+
 def with_paper_dropout(workload: Workload) -> TorchTransformer:
     """A model with dropout only on embeddings and sublayer outputs (section 5.4); torch's attention is faster then."""
     model = TorchTransformer(workload)
@@ -105,9 +121,9 @@ def with_paper_dropout(workload: Workload) -> TorchTransformer:
 
 
 def prepare(
-    name: str, workload: Workload, model: TorchTransformer, ready: Callable[[nn.Module], nn.Module]
+    name: str, workload: Workload, model: TorchTransformer, ready: Callable[[nn.Module], Callable]
 ) -> Contestant:
-    """One lane. `ready` is `eager` or `compiled`."""
+    """One lane. `ready` is `eager`, `compiled` or `in_bfloat16`."""
     torch.set_num_threads(processor_cores())
     load(model, workload)
     batch = tensors(workload.batch())
@@ -119,7 +135,7 @@ def prepare(
 
 
 def trainer(
-    model: nn.Module, loss_of: nn.Module, batch: dict[str, torch.Tensor], workload: Workload
+    model: nn.Module, loss_of: Callable[..., torch.Tensor], batch: dict[str, torch.Tensor], workload: Workload
 ) -> Callable[[int], float]:
     """A function that trains for a number of steps and returns the loss of the last one."""
     factor, warmup_steps = workload.config.d_model**-0.5, workload.warmup_steps

@@ -94,6 +94,8 @@ def test_a_run_with_other_settings_is_not_taken_for_the_trial(commands, tmp_path
     assert len(commands) == 2
     same = Trial("small", config, ("training.steps=1000", 'run_folder="elsewhere"', "model.d_model=128"))
     assert trained(same, runs, kept).parameters == 7 and len(commands) == 2  # the same in other words
+    chosen = same._replace(overrides=(*same.overrides, 'training.precision="auto"'))
+    assert trained(chosen, runs, kept).parameters == 7 and len(commands) == 2  # of which config.toml has what was taken
 
 
 def test_what_training_would_refuse_is_refused_before_the_first_trial(commands, tmp_path):

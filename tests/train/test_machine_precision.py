@@ -1,0 +1,81 @@
+"""The precision in which a machine trains where nobody says one, and what is logged of it."""
+
+import pytest
+import tensorflow as tf
+
+from keras_transformer.ground import machine
+from train.config.run import check_config
+from train.config.training import TrainingConfig
+from train.cost import preflight
+from train.cost.precision import precision_here, xla_multiplies
+from train.workers.tf_config import ONLY_WORKER, Worker
+
+AMX, AVX2 = "flags : avx2 avx512f avx512_bf16 amx_bf16\n", "flags : sse4_2 avx2 fma\n"
+HALF = TrainingConfig(precision="mixed_bfloat16")
+
+
+@pytest.fixture
+def on(monkeypatch):
+    """A function that sets the processor and the GPUs of this machine."""
+
+    def this(cpuinfo=AMX, gpus=()):
+        monkeypatch.setattr(machine, "cpuinfo", lambda: cpuinfo)
+        monkeypatch.setattr(tf.config, "list_physical_devices", {"GPU": list(gpus)}.get)
+
+    return this
+
+
+def asked(**changes):
+    return check_config({"run_folder": "x", "data": {"source": "numbers"}} | changes, "x.toml")
+
+
+@pytest.mark.parametrize(
+    ("device", "changes", "worker", "expected"),
+    [
+        ({}, {}, ONLY_WORKER, "mixed_bfloat16"),
+        ({"cpuinfo": AVX2}, {}, ONLY_WORKER, "float32"),
+        ({"cpuinfo": ""}, {}, ONLY_WORKER, "float32"),  # a system that does not say
+        ({"gpus": ["GPU:0"]}, {}, ONLY_WORKER, "float32"),
+        ({}, {}, Worker(0, 2), "float32"),
+        ({}, {"model": {"kind": "recurrent"}}, ONLY_WORKER, "float32"),
+        ({}, {"training": {"lora_rank": 4}}, ONLY_WORKER, "float32"),
+    ],
+    ids=["AMX", "AVX2", "unknown", "GPU", "two workers", "recurrent", "adapters"],
+)
+def test_bfloat16_is_chosen_only_where_it_was_measured_to_pay(on, device, changes, worker, expected):
+    on(**device)
+    assert precision_here(asked(**changes), worker) == expected
+
+
+def test_xla_multiplies_everything_but_bfloat16_on_a_processor(on):
+    on()
+    assert [xla_multiplies(training) for training in (TrainingConfig(precision="float32"), HALF)] == [True, False]
+    on(gpus=["GPU:0"])
+    assert xla_multiplies(HALF)
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "precision", "speed", "said"),
+    [
+        (AMX, "float32", 4.0, []),
+        (AMX, "mixed_bfloat16", 4.0, ["4.0 times as fast as in float32"]),
+        (AMX, "mixed_bfloat16", 1.1, ['1.1 times as fast as in float32: set training.precision = "float32"']),
+        (AVX2, "mixed_bfloat16", 4.0, ['no instructions for bfloat16 products: set training.precision = "float32"']),
+        (AMX, "mixed_float16", 4.0, ['in float16 no faster than in float32: set training.precision = "float32"']),
+    ],
+)
+def test_what_bfloat16_gains_is_measured_in_products_as_a_step_has_them(
+    on, monkeypatch, cpuinfo, precision, speed, said
+):
+    on(cpuinfo)
+    of_xla = {("float32", True): 100e9, ("bfloat16", False): speed * 100e9}  # on a CPU, XLA has no fast bfloat16
+    monkeypatch.setattr(preflight, "matrix_flops", lambda dtype, xla: of_xla[dtype, xla])
+    lines = list(preflight.precision_lines(TrainingConfig(precision=precision)))
+    assert len(lines) == len(said) and all(part in line for part, line in zip(said, lines, strict=True))
+
+
+def test_a_matrix_product_is_measured_in_the_precision_and_by_whom_a_step_has_it(monkeypatch, on):
+    on()
+    monkeypatch.setattr(preflight, "matrix_flops", lambda dtype, xla: (dtype, xla))
+    found = [preflight.product_flops(TrainingConfig(precision=name)) for name in ("float32", "mixed_bfloat16")]
+    assert found == [("float32", True), ("bfloat16", False)]
