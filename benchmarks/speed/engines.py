@@ -22,12 +22,12 @@ from benchmarks.speed.processes import ContestantProcess
 from benchmarks.speed.translate import exports_for, note, works_folder
 from benchmarks.speed.translate_work import Work, export, python, test_lines
 from benchmarks.speed.translate_worker import Translating, available
-from benchmarks.speed.translators import MARIAN, Setting
+from benchmarks.speed.translators import BFLOAT16, MARIAN, Setting
 from keras_transformer.commands.console import exit_codes
 from keras_transformer.ground.machine import package_versions, processor_and_cores, processor_cores
 
 ENGINES = ("ours", "saved_model", "litert_float32", "litert_int8", "ctranslate2_float32", "ctranslate2_int8")
-EVERY = (*ENGINES, *MARIAN)
+EVERY = (*ENGINES, *BFLOAT16, *MARIAN)
 MARIAN_MODEL = pathlib.Path(__file__).parents[2] / "tests/data/marian"
 PACKAGES = "tensorflow", "keras", "ai-edge-litert", "ctranslate2", "numpy"
 BEAM = 4

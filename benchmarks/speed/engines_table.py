@@ -19,7 +19,8 @@ NOTES = """\
 The lines are the first of test_2016, the beam is 4, and an engine is a process that may use so many cores. The engines
 take turns; a number is the median of its turns. "ms" is milliseconds per sentence by the clock, "processor" those of
 all its threads. "CTranslate2 : engine" is how much faster than CTranslate2 of the same precision the engine is, by
-processor time and by the clock: above 1 it is faster. On a machine that others use too, only processor time counts.
+processor time and by the clock: above 1 it is faster; bfloat16, which CTranslate2 has on no x86 processor, stands
+beside its float32. On a machine that others use too, only processor time counts.
 Each engine has the fastest of its settings, tried in this run. "same" is the share of lines with the Translator's text:
 CTranslate2 divides by another length penalty and stops as it does by default. Marian, pymarian's decoder in the same
 process, has a model of numbers in words that it trained (tests/data/marian): the others have it imported.
@@ -74,7 +75,7 @@ def table_row(point: dict[str, Any], peer: dict[str, Any] | None) -> str:
 
 
 def peer_of(point: dict[str, Any], points: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return CTranslate2 with the same model and precision: float32 for what has no name of a precision."""
+    """Return CTranslate2 with the same model and precision: float32 for what has none of its precisions."""
     name = PEERS["int8" if point["engine"].endswith("int8") else "float32"]
     same_model = (other for other in points if other["model"] == point["model"] and other["engine"] == name)
     return next(same_model, None)

@@ -10,14 +10,17 @@ from collections.abc import Iterator
 from benchmarks.errors import BenchmarkError
 from benchmarks.speed.processes import ContestantProcess, peak_bytes, prepare_for_cpu
 from benchmarks.speed.translate_work import Work
-from benchmarks.speed.translators import ALL, MARIAN, Setting
+from benchmarks.speed.translators import ALL, BFLOAT16, MARIAN, Setting
+from keras_transformer.ground.machine import has_bfloat16_products
 
 SIZE, PRODUCTS = 2048, 8  # of the matrix product that measures the machine
 
 
 def available(names: list[str], missing: dict[str, str]) -> list[str]:
-    """The contestants whose packages are installed; the reasons for the others go into `missing`."""
+    """The contestants that this machine has what it takes for; the reasons for the others go into `missing`."""
     for name in names:
+        if name in BFLOAT16 and not has_bfloat16_products():
+            missing[name] = "this processor has no instructions for bfloat16 products."
         package = ALL[name].package
         if package and importlib.util.find_spec(package) is None:
             how = f"pip install {package}" if name in MARIAN else "make peers"

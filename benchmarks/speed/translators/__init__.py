@@ -36,6 +36,7 @@ OURS = {  # name -> what it appends to a key of `ratios`
     "litert_float32": "/litert",
     "litert_int8": "/litert/int8",
 }
+BFLOAT16 = ("ours_bfloat16", "saved_model_bfloat16")
 CONTESTANTS = {
     "ours": Contestant("Translator, float32", "ours", {}),
     "ours_bfloat16": Contestant("Translator, bfloat16", "ours", {"precision": "bfloat16"}),

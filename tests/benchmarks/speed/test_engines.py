@@ -12,6 +12,8 @@ from benchmarks.speed.engines_table import peer_of, table_row
 from benchmarks.speed.shortlist import HEAD, row
 from benchmarks.speed.students import ENGINES, MODELS, SOURCE, shortened, table
 from benchmarks.speed.translate_worker import available
+from benchmarks.speed.translators import BFLOAT16
+from keras_transformer.ground import machine
 from tests.support.runs import SENTENCES, random_run
 
 
@@ -47,6 +49,14 @@ def test_marian_is_left_out_with_a_line_if_it_is_not_installed(monkeypatch):
     missing = {}
     assert available(["ours", "marian_float32", "ctranslate2_int8"], missing) == ["ours", "ctranslate2_int8"]
     assert missing == {"marian_float32": "needs pymarian, which is not installed: run `pip install pymarian`."}
+
+
+@pytest.mark.parametrize(("flags", "found"), [("avx2", ["ours"]), ("avx2 amx_bf16", ["ours", *BFLOAT16])])
+def test_bfloat16_is_left_out_with_a_line_where_no_processor_multiplies_in_it(monkeypatch, flags, found):
+    monkeypatch.setattr(machine, "cpuinfo", lambda: f"flags : {flags}")
+    assert available(["ours", *BFLOAT16], missing := {}) == found
+    assert missing.keys() == {*BFLOAT16} - {*found}
+    assert all("no instructions for bfloat16 products" in reason for reason in missing.values())
 
 
 def invoke(*arguments):
