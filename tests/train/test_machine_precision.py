@@ -7,7 +7,7 @@ from keras_transformer.ground import machine
 from train.config.run import check_config
 from train.config.training import TrainingConfig
 from train.cost import preflight
-from train.cost.precision import precision_here, xla_multiplies
+from train.workers.hardware import precision_here, xla_multiplies
 from train.workers.tf_config import ONLY_WORKER, Worker
 
 AMX, AVX2 = "flags : avx2 avx512f avx512_bf16 amx_bf16\n", "flags : sse4_2 avx2 fma\n"

@@ -17,9 +17,9 @@ from ..data.cleaning import dropped_lines
 from ..data.encoding import pair_keys, row_holding
 from ..data.prepare import PreparedData
 from ..data.statistics import length_sentence
+from ..workers.hardware import has_gpu, xla_multiplies
 from .cost import corpus_flops, parameter_count, passes_of, trained_count, training_memory
-from .memory import free_memory, has_gpu
-from .precision import xla_multiplies
+from .memory import free_memory
 
 log = logging.getLogger("train")
 

@@ -9,7 +9,7 @@ from keras_transformer.runs.run_folder import RunFolder
 from ..config.recorded import BEFORE_THEY_WERE_KEYS
 from ..config.run import RunConfig
 from ..config.training import AUTO
-from ..cost.precision import precision_here
+from ..workers.hardware import precision_here
 from ..workers.tf_config import ONLY_WORKER, Worker
 from .changes import recorded_values
 

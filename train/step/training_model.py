@@ -16,7 +16,7 @@ from keras_transformer.runs.kinds import with_attention
 from keras_transformer.translation_model import INPUTS
 
 from ..config.training import TrainingConfig
-from ..cost.precision import xla_multiplies
+from ..workers.hardware import xla_multiplies
 from .compilation import graph_of
 from .freezing import freeze
 from .lora import adapt

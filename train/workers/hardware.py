@@ -1,14 +1,19 @@
-"""The precision in which a machine trains where the configuration leaves it the choice, and what multiplies in it."""
+"""What the processor or a GPU decides of a training: its precision, if nobody says one, and what multiplies in it."""
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.machine import has_bfloat16_products
 
 from ..config.run import RunConfig
 from ..config.training import TrainingConfig
-from ..workers.tf_config import Worker
-from .memory import has_gpu
+from .tf_config import Worker
 
 FLOAT32, BFLOAT16 = "float32", "mixed_bfloat16"
+
+
+def has_gpu() -> bool:
+    import tensorflow as tf  # here, so that estimates need no TensorFlow
+
+    return bool(tf.config.list_physical_devices("GPU"))  # which starts no device: a strategy may set them up later
 
 
 def precision_here(config: RunConfig, worker: Worker) -> str:
