@@ -43,7 +43,7 @@ def machine(place: pathlib.Path) -> Iterator[Finding]:
     container = f", limited to {limit} by the container" if limit and limit <= processor_cores() else ""
     yield ok(f"{processor_and_cores()}{container}")
     if has_bfloat16_products():
-        yield ok("bfloat16 products: yes", "--precision bfloat16 makes translation faster")
+        yield ok("bfloat16 products: yes", "training takes them, and --precision bfloat16 of translations")
     else:
         yield ok("bfloat16 products: no", "leave --precision at float32")
     yield memory()

@@ -7,7 +7,8 @@ from keras_transformer.ground import machine
 from train.config.run import check_config
 from train.config.training import TrainingConfig
 from train.cost import preflight
-from train.workers.hardware import precision_here, xla_multiplies
+from train.workers import hardware
+from train.workers.hardware import precision_here, product_flops, xla_multiplies
 from train.workers.tf_config import ONLY_WORKER, Worker
 
 AMX, AVX2 = "flags : avx2 avx512f avx512_bf16 amx_bf16\n", "flags : sse4_2 avx2 fma\n"
@@ -18,7 +19,9 @@ HALF = TrainingConfig(precision="mixed_bfloat16")
 def on(monkeypatch):
     """A function that sets the processor and the GPUs of this machine."""
 
-    def this(cpuinfo=AMX, gpus=()):
+    def this(cpuinfo=AMX, gpus=(), times=4.0):
+        of_xla = {("float32", True): 100e9, ("bfloat16", False): times * 100e9}  # on a CPU, XLA has no fast bfloat16
+        monkeypatch.setattr(hardware, "matrix_flops", lambda dtype, xla=False: of_xla[dtype, xla])
         monkeypatch.setattr(machine, "cpuinfo", lambda: cpuinfo)
         monkeypatch.setattr(tf.config, "list_physical_devices", {"GPU": list(gpus)}.get)
 
@@ -33,6 +36,7 @@ def asked(**changes):
     ("device", "changes", "worker", "expected"),
     [
         ({}, {}, ONLY_WORKER, "mixed_bfloat16"),
+        ({"times": 0.7}, {}, ONLY_WORKER, "float32"),  # AVX-512 BF16 without AMX
         ({"cpuinfo": AVX2}, {}, ONLY_WORKER, "float32"),
         ({"cpuinfo": ""}, {}, ONLY_WORKER, "float32"),  # a system that does not say
         ({"gpus": ["GPU:0"]}, {}, ONLY_WORKER, "float32"),
@@ -40,7 +44,7 @@ def asked(**changes):
         ({}, {"model": {"kind": "recurrent"}}, ONLY_WORKER, "float32"),
         ({}, {"training": {"lora_rank": 4}}, ONLY_WORKER, "float32"),
     ],
-    ids=["AMX", "AVX2", "unknown", "GPU", "two workers", "recurrent", "adapters"],
+    ids=["AMX", "slow", "AVX2", "unknown", "GPU", "two workers", "recurrent", "adapters"],
 )
 def test_bfloat16_is_chosen_only_where_it_was_measured_to_pay(on, device, changes, worker, expected):
     on(**device)
@@ -55,7 +59,7 @@ def test_xla_multiplies_everything_but_bfloat16_on_a_processor(on):
 
 
 @pytest.mark.parametrize(
-    ("cpuinfo", "precision", "speed", "said"),
+    ("cpuinfo", "precision", "times", "said"),
     [
         (AMX, "float32", 4.0, []),
         (AMX, "mixed_bfloat16", 4.0, ["4.0 times as fast as in float32"]),
@@ -64,18 +68,13 @@ def test_xla_multiplies_everything_but_bfloat16_on_a_processor(on):
         (AMX, "mixed_float16", 4.0, ['in float16 no faster than in float32: set training.precision = "float32"']),
     ],
 )
-def test_what_bfloat16_gains_is_measured_in_products_as_a_step_has_them(
-    on, monkeypatch, cpuinfo, precision, speed, said
-):
-    on(cpuinfo)
-    of_xla = {("float32", True): 100e9, ("bfloat16", False): speed * 100e9}  # on a CPU, XLA has no fast bfloat16
-    monkeypatch.setattr(preflight, "matrix_flops", lambda dtype, xla: of_xla[dtype, xla])
+def test_what_bfloat16_gains_is_measured_and_said(on, cpuinfo, precision, times, said):
+    on(cpuinfo, times=times)
     lines = list(preflight.precision_lines(TrainingConfig(precision=precision)))
     assert len(lines) == len(said) and all(part in line for part, line in zip(said, lines, strict=True))
 
 
-def test_a_matrix_product_is_measured_in_the_precision_and_by_whom_a_step_has_it(monkeypatch, on):
+def test_the_time_of_a_run_is_estimated_from_products_as_its_steps_have_them(on):
     on()
-    monkeypatch.setattr(preflight, "matrix_flops", lambda dtype, xla: (dtype, xla))
-    found = [preflight.product_flops(TrainingConfig(precision=name)) for name in ("float32", "mixed_bfloat16")]
-    assert found == [("float32", True), ("bfloat16", False)]
+    found = [product_flops(TrainingConfig(precision=name)) for name in ("float32", "mixed_bfloat16")]
+    assert found == [100e9, 400e9]

@@ -2,7 +2,6 @@
 
 import logging
 import math
-import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,7 +16,7 @@ from ..data.cleaning import dropped_lines
 from ..data.encoding import pair_keys, row_holding
 from ..data.prepare import PreparedData
 from ..data.statistics import length_sentence
-from ..workers.hardware import has_gpu, xla_multiplies
+from ..workers.hardware import WORTH_ROUNDING, bfloat16_gain, has_gpu, product_flops
 from .cost import corpus_flops, parameter_count, passes_of, trained_count, training_memory
 from .memory import free_memory
 
@@ -29,7 +28,6 @@ MANY_DUPLICATES = 0.25  # of all training pairs
 MANY_IDENTICAL = 0.1  # of all training pairs; of text from the web, a few in a hundred are
 HIGH_RATE = 0.01  # of Adam; the highest of configs/ is 0.0063
 SMALL_BATCH = 1_000  # target tokens; the smallest of configs/ has 2,048
-WORTH_ROUNDING = 1.2  # times the speed of float32
 SUSTAINED = 0.6  # part of the speed of a large matrix product that training usually reaches
 
 
@@ -194,8 +192,8 @@ def precision_lines(training: TrainingConfig) -> Iterator[str]:
     elif not has_bfloat16_products():
         yield 'this processor has no instructions for bfloat16 products: set training.precision = "float32"'
     else:
-        times = product_flops(training) / matrix_flops("float32", training.xla)
-        advice = "" if times > WORTH_ROUNDING else ': set training.precision = "float32"'
+        times = bfloat16_gain(training.xla)
+        advice = "" if times >= WORTH_ROUNDING else ': set training.precision = "float32"'
         yield f"precision: bfloat16, in which this processor multiplies {times:.1f} times as fast as in float32{advice}"
 
 
@@ -229,23 +227,3 @@ def rate_lines(training: TrainingConfig, d_model: int) -> Iterator[str]:
             f"the learning rate rises to {rate:.3g}; above {HIGH_RATE} a Transformer rarely learns, and may diverge: "
             f"{lower}"
         )
-
-
-def product_flops(training: TrainingConfig) -> float:
-    """FLOPs per second of a matrix product as a training step has it on this device."""
-    return matrix_flops(training.precision.removeprefix("mixed_"), training.xla and xla_multiplies(training))
-
-
-def matrix_flops(dtype: str = "float32", xla: bool = False, size: int = 1024, seconds: float = 0.5) -> float:
-    """FLOPs per second of a matrix product on this device, compiled if `xla`: those of the fastest within `seconds`."""
-    import tensorflow as tf  # here, so that the other lines need no TensorFlow
-
-    matrix = tf.cast(tf.random.normal((size, size)), dtype)
-    product = tf.function(lambda a: tf.reduce_sum(tf.matmul(a, a)), jit_compile=xla)
-    product(matrix).numpy()
-    best, started = np.inf, time.perf_counter()
-    while time.perf_counter() - started < seconds:
-        before = time.perf_counter()
-        product(matrix).numpy()
-        best = min(best, time.perf_counter() - before)
-    return 2 * size**3 / best
