@@ -1,7 +1,7 @@
 """The section `training` of a run configuration: how weights are found."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import pydantic
 
@@ -19,7 +19,7 @@ OF_SCHEDULE = {  # which keys belong to which values of `schedule`
 SCHEDULE_FREE = "schedule_free"  # the optimizer that averages instead of lowering the rate
 OF_SCHEDULE_FREE = ("constant", "warmup")
 LORA = ("lora_alpha", "lora_matrices")  # keys without effect if `lora_rank` is 0
-AUTO = "auto"  # a precision that the machine on which a run begins decides
+AUTO: Final = "auto"  # a precision that the machine on which a run begins decides
 Option = bool | int | float | str | list[str]
 
 

@@ -49,5 +49,5 @@ def with_precision(folder: RunFolder, config: RunConfig, worker: Worker = ONLY_W
     precision = precision_here(config, worker)
     if folder.has_begun():
         with contextlib.suppress(OSError, ValueError):  # of which `check_unchanged` tells
-            precision = (BEFORE_THEY_WERE_KEYS | recorded_values(folder))["training.precision"]
+            precision = recorded_values(folder).get("training.precision", BEFORE_THEY_WERE_KEYS["training.precision"])
     return config.model_copy(update={"training": config.training.model_copy(update={"precision": precision})})
