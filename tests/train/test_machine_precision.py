@@ -21,7 +21,7 @@ def on(monkeypatch):
 
     def this(cpuinfo=AMX, gpus=(), times=4.0):
         of_xla = {("float32", True): 100e9, ("bfloat16", False): times * 100e9}  # on a CPU, XLA has no fast bfloat16
-        monkeypatch.setattr(hardware, "matrix_flops", lambda dtype, xla=False: of_xla[dtype, xla])
+        monkeypatch.setattr(hardware, "matrix_flops", lambda dtype, xla: of_xla[dtype, xla])
         monkeypatch.setattr(machine, "cpuinfo", lambda: cpuinfo)
         monkeypatch.setattr(tf.config, "list_physical_devices", {"GPU": list(gpus)}.get)
 

@@ -21,7 +21,6 @@ from train.data.corpus import Corpus, Split
 from train.data.encoding import EncodedPairs, EncodedShards, Sentences, pair_keys
 
 CONFIG = preset("tiny").replace(vocab_size=300)
-FLOAT32 = {"precision": "float32"}
 
 
 def found(train, validation, test=None):

@@ -46,8 +46,9 @@ def with_precision(folder: RunFolder, config: RunConfig, worker: Worker = ONLY_W
     """The configuration with a precision in place of "auto": the machine's, or that with which the run has begun."""
     if config.training.precision != AUTO:
         return config
-    precision = precision_here(config, worker)
+    precision = None
     if folder.has_begun():
         with contextlib.suppress(OSError, ValueError):  # of which `check_unchanged` tells
             precision = recorded_values(folder).get("training.precision", BEFORE_THEY_WERE_KEYS["training.precision"])
-    return config.model_copy(update={"training": config.training.model_copy(update={"precision": precision})})
+    found = {"precision": precision or precision_here(config, worker)}
+    return config.model_copy(update={"training": config.training.model_copy(update=found)})

@@ -1,5 +1,6 @@
 """What the processor or a GPU decides of a training: its precision, if nobody says one, and what multiplies in it."""
 
+import functools
 import time
 
 import numpy as np
@@ -50,10 +51,11 @@ def product_flops(training: TrainingConfig) -> float:
 
 def bfloat16_gain(xla: bool) -> float:
     """How much faster this processor multiplies in bfloat16 than in float32, which XLA compiles if `xla`: 1 s."""
-    return matrix_flops("bfloat16") / matrix_flops("float32", xla)
+    return matrix_flops("bfloat16", False) / matrix_flops("float32", xla)
 
 
-def matrix_flops(dtype: str = "float32", xla: bool = False, size: int = 1024, seconds: float = 0.5) -> float:
+@functools.cache  # a run asks for its precision, for its log and for its estimate of time
+def matrix_flops(dtype: str, xla: bool, size: int = 1024, seconds: float = 0.5) -> float:
     """FLOPs per second of a matrix product on this device, compiled if `xla`: those of the fastest within `seconds`."""
     import tensorflow as tf  # here, so that the other lines need no TensorFlow
 
