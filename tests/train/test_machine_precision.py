@@ -7,6 +7,7 @@ from keras_transformer.ground import machine
 from train.config.run import check_config
 from train.config.training import TrainingConfig
 from train.cost import preflight
+from train.record.opened_run import run_to_read
 from train.workers import hardware
 from train.workers.hardware import precision_here, product_flops, xla_multiplies
 from train.workers.tf_config import ONLY_WORKER, Worker
@@ -49,6 +50,12 @@ def asked(**changes):
 def test_bfloat16_is_chosen_only_where_it_was_measured_to_pay(on, device, changes, worker, expected):
     on(**device)
     assert precision_here(asked(**changes), worker) == expected
+
+
+def test_a_new_run_has_the_precision_that_this_machine_gains_by(tmp_path):
+    with run_to_read(asked(run_folder=str(tmp_path / "run")), ONLY_WORKER) as opened:
+        gains = machine.has_bfloat16_products() and hardware.bfloat16_gain(xla=True) >= hardware.WORTH_ROUNDING
+        assert opened.config.training.precision == ("mixed_bfloat16" if gains else "float32")
 
 
 def test_xla_multiplies_everything_but_bfloat16_on_a_processor(on):
