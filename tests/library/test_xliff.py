@@ -360,6 +360,7 @@ def test_a_region_may_reach_over_segments_and_ends_with_its_unit():
             '<trans-unit id="7" maxwidth="2" size-unit="char"><source>a<x/></source></trans-unit>',
             "4 characters, and",
         ),
+        ('<trans-unit id="7" maxwidth="4" size-unit="char"><source>a<x equiv-text="1>0"/></source></trans-unit>', ""),
         ('<trans-unit id="7" maxbytes="6"><source>a</source></trans-unit>', "7 bytes in UTF-8"),
         (
             '<trans-unit id="7" maxwidth="3" size-unit="char"><source>a<ph id="1">code</ph></source></trans-unit>',

@@ -13,7 +13,7 @@ from keras_transformer.text.formats.parts import Field, Part, unescaped
 log = logging.getLogger("keras_transformer")
 
 CODES = frozenset("ph bpt ept it".split())  # whose content is code of another format
-TAG = re.compile(r"<(/?)(?:[\w.-]++:)?+([\w.-]*+)[^<>]*+>")
+TAG = re.compile(r"<(/?)(?:[\w.-]++:)?+([\w.-]*+)(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+>")
 REFERENCE = re.compile(r"&[^;&]*+;")
 OF_FIRST = "maxwidth", "maxbytes", "size-unit"  # attributes, which units of 1.2 have from the groups around them
 OF_SECOND = "sizeRestriction", "storageRestriction"  # attributes behind the prefix of their namespace
