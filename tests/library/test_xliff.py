@@ -139,6 +139,22 @@ def test_a_unit_gets_a_target_if_it_may_be_translated_has_text_and_has_none_of_i
     assert through("xliff", UNIT.format(before), capitals).replace(review, "") == UNIT.format(after)
 
 
+@pytest.mark.parametrize(
+    "attributes, is_left",
+    [
+        ('mq:locked="locked"', True),  # memoQ
+        ('mq:locked="no"', False),
+        ('m:locked="true" m:confirmed="0"', True),  # Phrase
+        ('m:locked="false"', False),
+    ],
+)
+def test_a_unit_that_a_program_for_translators_has_locked_stays(attributes, is_left):
+    unit = f'<trans-unit xmlns:m="m" xmlns:mq="MQXliff" {attributes}><source>a</source>{{}}</trans-unit>'
+    for target in ("<target></target>", "<target>b</target>"):
+        output = through("xliff", UNIT.format(unit.format(target)), capitals, everything=True)
+        assert output == UNIT.format(unit.format(target if is_left else "<target>A</target>"))
+
+
 @pytest.mark.parametrize("encoding", ["UTF-8", "utf-8"])
 def test_names_may_have_a_namespace(encoding):
     file = f'\ufeff<?xml version="1.0" encoding="{encoding}"?><x:xliff version="2.0" trgLang="de">{{}}</x:xliff>'
@@ -212,6 +228,28 @@ UPPER = SEGMENTS.replace("b", "B").replace(">c", ">C").replace(">a", ">A")
 def test_each_segment_has_its_own_translation(target, expected):
     unit = f"<trans-unit><source>a <g>b</g>. c</source><seg-source>{SEGMENTS}</seg-source>{target}</trans-unit>"
     assert targets(unit) == [[expected]]
+
+
+@pytest.mark.parametrize(
+    "target, locked, expected",
+    [
+        ("<target/>", ["1"], f"<target>{UPPER.replace('>C', '>c')}</target>"),
+        (
+            '<target><mrk mid="0" mtype="seg"/><mrk mid="1" mtype="seg"/></target>',
+            ["0"],
+            '<target><mrk mid="0" mtype="seg"/><mrk mid="1" mtype="seg">C</mrk></target>',
+        ),
+        (f"<target>{SEGMENTS}</target>", ["0"], f"<target>{SEGMENTS.replace('>c', '>C')}</target>"),
+        (f"<target>{SEGMENTS}</target>", ["0", "1"], f"<target>{SEGMENTS}</target>"),
+        ("<target/>", ["0", "1"], "<target/>"),
+    ],
+)
+def test_a_segment_that_trados_has_locked_stays(target, locked, expected):
+    definitions = "".join(f'<sdl:seg id="{each}" locked="{str(each in locked).lower()}"/>' for each in "01")
+    unit = f"<trans-unit><source>a</source><seg-source>{SEGMENTS}</seg-source>{{}}"
+    unit += f'<sdl:seg-defs xmlns:sdl="sdl">{definitions}</sdl:seg-defs></trans-unit>'
+    output = through("xliff", UNIT.format(unit.format(target)), capitals, everything=True)
+    assert output == UNIT.format(unit.format(expected))
 
 
 @pytest.mark.parametrize(

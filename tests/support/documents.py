@@ -27,11 +27,11 @@ def translated(parts, of_line):
     return "".join(part.laid_out(next(documents).text) if isinstance(part, Field) else part for part in parts)
 
 
-def through(name, text, of_line, fields=("text",)):
-    """What is written for a file of a format."""
+def through(name, text, of_line, fields=("text",), **options):
+    """What is written for a file of a format; options: those of the format."""
     import io
 
-    return translated(FORMATS[name](io.BytesIO(text.encode()), "file", fields), of_line)
+    return translated(FORMATS[name](io.BytesIO(text.encode()), "file", fields, **options), of_line)
 
 
 def texts_of(name, text, fields=("text",)):

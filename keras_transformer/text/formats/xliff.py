@@ -37,6 +37,7 @@ PROTECTED, TRANSLATED = ("protected", "x-its-translate-no"), ("x-its-translate-y
 REVIEW = "needs-review-translation"  # of XLIFF 1.2
 NEEDED, COPIES = ("needs-translation",), ("new", "initial")  # states of a target that is none; of one if it is a copy
 STATE = re.compile(r"(\sstate\s*=\s*)(\"[^\"]*\"|'[^']*')")
+LOCKED = "true", "locked"  # values of an attribute of Phrase and Trados, and of memoQ
 UNDETERMINED = "und"  # a language, in BCP 47
 
 
@@ -44,7 +45,8 @@ class Unit(NamedTuple):
     """A unit. translates: whether it may be translated; state: of its target; elements: source, seg-source, target.
 
     owner: the number of the event that begins what tells its languages: <file> in XLIFF 1.2, <xliff> in 2. whole: of
-    the one that begins it, in XLIFF 2 with all its segments; is_between: it is no text.
+    the one that begins it, in XLIFF 2 with all its segments; is_between: it is no text. locked: the numbers of segments
+    of XLIFF 1.2 that are not to be changed.
     """
 
     translates: bool
@@ -53,6 +55,7 @@ class Unit(NamedTuple):
     owner: int
     whole: int
     is_between: bool
+    locked: frozenset[str]
 
 
 class Edit(NamedTuple):
@@ -161,7 +164,8 @@ class Document:
     def why_left(self, unit: Unit) -> str:
         """Return why a unit is not translated; "" if it is."""
         source, target = unit.elements.get("source"), unit.elements.get("target")
-        if not unit.translates:
+        segments = self.segments(unit.elements.get("seg-source")).keys()
+        if not unit.translates or (segments and segments <= unit.locked):
             return "not to be translated"
         if source is None or not self.text(source):
             return "without text"
@@ -175,8 +179,9 @@ class Document:
         return "with a target" + (f" in state {unit.state}" if unit.state else "")
 
     def pairs_of_segments(self, unit: Unit) -> list[tuple[Element, Element]]:
-        """Return the segments of a source with those of its target."""
+        """Return the segments of a source with those of its target, unless they are locked."""
         sources = self.segments(unit.elements.get("seg-source"))
+        sources = {number: segment for number, segment in sources.items() if number not in unit.locked}
         targets = self.segments(unit.elements.get("target"))
         return [(sources[number], target) for number, target in targets.items() if number in sources]
 
@@ -191,14 +196,16 @@ class Document:
             prefix = re.findall(r"<([\w.-]*:)?", self.raw(source.first, source.first + 1))[0]
             state = f' state="{REVIEW}" state-qualifier="mt-suggestion"' if is_first_version else ""
             opening = f"{self.indent_of(source)}<{prefix}target{state}>"
-            return Edit(after, after, itertools.chain([opening], self.filled(template), [f"</{prefix}target>"]))
+            return Edit(
+                after, after, itertools.chain([opening], self.filled(template, unit.locked), [f"</{prefix}target>"])
+            )
         opening = (
             STATE.sub(rf'\1"{REVIEW}"', self.xml.opening(target)) if is_first_version else self.xml.opening(target)
         )
         if self.pairs_of_segments(unit):
             filled = self.filled_segments(unit, target)
         else:
-            filled = self.filled(template)
+            filled = self.filled(template, unit.locked)
         return Edit(target.first, target.last + 1, itertools.chain([opening], filled, [self.xml.closing(target)]))
 
     def filled_segments(self, unit: Unit, target: Element) -> Iterator[Part]:
@@ -213,16 +220,17 @@ class Document:
                 reached = segment.last + 1
         yield self.raw(reached, target.last)
 
-    def filled(self, template: Element) -> Iterator[Part]:
+    def filled(self, template: Element, locked: frozenset[str]) -> Iterator[Part]:
         """Yield what a source or seg-source contains, with a field for its text, or for that of each segment."""
         segments, reached = self.segments(template), template.first + 1
         if not segments:
             yield from self.fields(template)
             return
-        for segment in segments.values():
-            yield self.raw(reached, segment.first + 1)
-            yield from self.fields(segment)
-            reached = segment.last
+        for number, segment in segments.items():
+            if number not in locked:  # whose source is its translation
+                yield self.raw(reached, segment.first + 1)
+                yield from self.fields(segment)
+                reached = segment.last
         yield self.raw(reached, template.last)
 
     def fields(self, element: Element) -> Iterator[Part]:
@@ -326,6 +334,7 @@ def units_of(events: Sequence[Event], is_first_version: bool) -> Iterator[Unit]:
     """Yield the units of a file, and what stands between the segments of XLIFF 2."""
     stack: list[tuple[Event, int, bool]] = []  # an element, its number, and whether it may be translated
     elements: dict[str, Element] = {}
+    locked: set[str] = set()
     owner, whole, state = 0, 0, ""
     for number, event in enumerate(events):
         if event.kind == "start":
@@ -335,14 +344,16 @@ def units_of(events: Sequence[Event], is_first_version: bool) -> Iterator[Unit]:
             if event.name == WHOLES[is_first_version]:
                 whole = number
             if event.name in UNITS:
-                elements, state = {}, event.attributes.get("state", "")
+                elements, locked, state = {}, set(), event.attributes.get("state", "")
+            if event.name == "seg" and is_locked(event):  # of Trados, which tells so behind the target
+                locked.add(event.attributes.get("id", ""))
             if event.name == "target" and len(stack) > 1 and stack[-2][0].name in UNITS:
                 state = event.attributes.get("state", state)
         elif event.kind == "end":
             element, first, may = stack.pop()
             is_between = element.name == BETWEEN
             if element.name in UNITS:
-                yield Unit(may and not is_between, state, elements, owner, whole, is_between)
+                yield Unit(may and not is_between, state, elements, owner, whole, is_between, frozenset(locked))
             elif stack and stack[-1][0].name in UNITS and element.name in ("source", "seg-source", "target"):
                 elements[element.name] = Element(first, number)
 
@@ -427,8 +438,13 @@ def translates(event: Event, of_parent: bool) -> bool:
 def told_by(event: Event) -> bool | None:
     """Return whether an element tells that its text is translated, or that it is not; None: neither."""
     value, kind = event.attributes.get("translate"), event.attributes.get("mtype")
-    if event.name in CODES:
+    if event.name in CODES or (event.name in UNITS and is_locked(event)):
         return False
     if value in ("yes", "no"):
         return value == "yes"
     return True if kind in TRANSLATED else False if kind in PROTECTED else None
+
+
+def is_locked(event: Event) -> bool:
+    """Return whether a program for translators has locked a unit, or a segment of one."""
+    return any(name.rpartition(":")[2] == "locked" and value in LOCKED for name, value in event.attributes.items())
