@@ -287,7 +287,7 @@ SECOND = (
 )
 def test_a_file_with_targets_tells_their_language(state, target, expected):
     unit = f'<unit id="1"><segment{state}><source>a</source>{{}}</segment></unit>'
-    for told, language in (("", "und"), ("", "de"), (' trgLang="de"', "de")):
+    for told, language in (("", "und"), ("", "de"), (' trgLang="de"', "de"), (" trgLang=''", "de")):
         option = "" if language == "und" else language
         file = io.BytesIO(SECOND.format(told, unit.format(target)).encode())
         result = translated(xliff_parts(file, "file", (), target_language=option), capitals)

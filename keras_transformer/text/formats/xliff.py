@@ -308,6 +308,7 @@ class Document:
             return
         if not language:
             log.warning('%s tells no trgLang: "%s" is written; tell it with --target-language', name, UNDETERMINED)
+        raw = re.sub(rf"\s{target}\s*=\s*(?:\"\"|'')", "", raw)
         end = re.search(rf"\s{source}\s*=\s*(?:\"[^\"]*\"|'[^']*')", raw) or re.match(r"<[^\s/>]+", raw)
         place = end.end() if end else 0
         yield Edit(number, number + 1, [f'{raw[:place]} {target}="{language or UNDETERMINED}"{raw[place:]}'])
