@@ -109,7 +109,7 @@ serve: install
 	$(program) serve $(exports)
 
 multi30k: install
-	$(program) multi30k $(if $(FROM),--from '$(FROM)')
+	$(program) multi30k $(if $(FROM),--from '$(FROM)') $(if $(CAPTIONS),--captions)
 
 check: install
 	$(pytest) -m "not slow and not nightly and not release"

@@ -14,9 +14,20 @@ from tests.support.commands import assert_one_sentence, invoke
 from tests.support.places import CONFIGS, MULTI30K_CONFIGS, ROOT
 from train.config.run import load_config
 from train.data import multi30k
-from train.data.multi30k import DOWNLOADS, SUMS, app
+from train.data.multi30k import CAPTION_DOWNLOADS, DOWNLOADS, SUMS, app
 
 TEXTS = {"train.en.gz": b"A dog runs.\n" * 500, "train.de.gz": b"Ein Hund rennt.\n" * 500, "val.en.gz": b"A cat.\n"}
+
+
+CAPTIONS = {
+    "train.1.en.gz": b"A dog  runs.\n A cat on a mat.\r\nA cat on a mat.\nTwo words.\nno capital.\nNo end here\n",
+    "train.2.en.gz": b"A cat on a mat.\n\nThree new words!\n" + b"Word " * 50 + b"end.\n" + b"Long " * 49 + b"end?\n",
+    "train.1.de.gz": "Ein Hund rennt.\nEine Katze schl\u00e4ft.\n".encode(),
+}
+NEW_CAPTIONS = {  # sentences of 3 to 50 words, once, in their order, no line of TEXTS
+    "captions.en": b"A cat on a mat.\nThree new words!\n" + b"Long " * 49 + b"end?\n",
+    "captions.de": "Eine Katze schl\u00e4ft.\n".encode(),
+}
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -49,7 +60,8 @@ def origin(tmp_path, monkeypatch):
     folder.mkdir()
     for name, text in TEXTS.items():
         (folder / name).write_bytes(gzip.compress(text))
-    monkeypatch.setattr(multi30k, "SUMS", {name: hashlib.sha256(text).hexdigest() for name, text in TEXTS.items()})
+    for name, texts in [("SUMS", TEXTS), ("CAPTION_SUMS", CAPTIONS)]:
+        monkeypatch.setattr(multi30k, name, {key: hashlib.sha256(text).hexdigest() for key, text in texts.items()})
     return folder
 
 
@@ -69,7 +81,8 @@ def fetch(place, folder):
 
 
 def texts_in(folder):
-    return {path.name: gzip.decompress(path.read_bytes()) for path in folder.iterdir()}
+    contents = {path: path.read_bytes() for path in folder.iterdir()}
+    return {path.name: gzip.decompress(text) if path.suffix == ".gz" else text for path, text in contents.items()}
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
@@ -85,6 +98,20 @@ def test_every_file_is_copied_from_a_folder(origin, tmp_path):
     assert texts_in(tmp_path / "data") == TEXTS
 
 
+def test_captions_that_are_sentences_and_no_line_of_the_pairs_are_kept_once(origin, tmp_path):
+    for name, text in CAPTIONS.items():
+        (origin / name).write_bytes(gzip.compress(text))
+    result = invoke(app, "--from", origin, "--to", tmp_path / "data", "--captions")
+    assert result.exit_code == 0, result.output
+    assert texts_in(tmp_path / "data") == TEXTS | CAPTIONS | NEW_CAPTIONS
+
+
+def test_captions_that_a_folder_lacks_are_asked_for_in_a_sentence(origin, tmp_path):
+    result = invoke(app, "--from", origin, "--to", tmp_path / "data", "--captions")
+    assert_one_sentence(result, "train.1.en.gz", "--from must be a folder with all files")
+    assert texts_in(tmp_path / "data") == TEXTS
+
+
 def test_the_folder_beside_the_checkout_is_taken_unless_another_place_is_given(origin, tmp_path, monkeypatch):
     monkeypatch.setattr(multi30k, "BESIDE", origin)
     assert invoke(app, "--to", tmp_path / "data").exit_code == 0
@@ -97,7 +124,8 @@ def test_without_a_folder_beside_the_checkout_the_repository_is_asked(server, tm
     monkeypatch.setattr(multi30k, "DOWNLOADS", server.url)
     assert invoke(app, "--to", tmp_path / "data").exit_code == 0
     assert server.asked == list(TEXTS)
-    assert re.fullmatch(r"https://raw\.githubusercontent\.com/multi30k/dataset/\w{40}/data/task1/raw", DOWNLOADS)
+    of_task = r"https://raw\.githubusercontent\.com/multi30k/dataset/\w{40}/data/task(\d)/raw"
+    assert [re.fullmatch(of_task, place)[1] for place in (DOWNLOADS, CAPTION_DOWNLOADS)] == ["1", "2"]
 
 
 def test_a_second_start_downloads_only_what_is_missing_or_damaged(server, tmp_path):

@@ -1,7 +1,8 @@
 """`keras-transformer multi30k`: put the Multi30k corpus into data/multi30k, each file checked by its SHA-256.
 
 Multi30k (Elliott et al. 2016; French: Elliott et al. 2017), task 1: one English, German and French description of each
-of 31,014 images of Flickr30k, for non-commercial research and education.
+of 31,014 images of Flickr30k, for non-commercial research and education. Task 2 has five captions in English and five
+in German of each of them, none of which is a translation.
 """
 
 import gzip
@@ -9,6 +10,7 @@ import hashlib
 import logging
 import pathlib
 import zlib
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import typer
@@ -23,6 +25,7 @@ from .files import MULTI30K
 REPOSITORY = "https://github.com/multi30k/dataset"
 COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
 DOWNLOADS = f"https://raw.githubusercontent.com/multi30k/dataset/{COMMIT}/data/task1/raw"
+CAPTION_DOWNLOADS = DOWNLOADS.replace("task1", "task2")
 BESIDE = pathlib.Path("../shared/data/multi30k")  # a copy beside the checkout, which needs no network
 TIMEOUT = 30  # seconds without an answer or without data
 RETRIES = 3
@@ -39,8 +42,22 @@ SUMS = {
     "test_2016_flickr.de.gz": "4be6b5b3236b79c25475c6bb829800a7ce559e9ba7a1f6c2394fe4d40be46d16",
     "test_2016_flickr.fr.gz": "cb3160d69b002bb638e66cc7612fcd56cb0af82eadc9c142dedc438afb885ef6",
 }
+CAPTION_SUMS = {  # of task 2: the i-th caption of each image of the training text
+    "train.1.en.gz": "636e949e8a5ae49bf4643e5566cd5400359328003937db2840d0910d85a820d8",
+    "train.2.en.gz": "18088d31a798cae6c90ae89bedd0c0e60601f9411438f38103036f830b3f9f72",
+    "train.3.en.gz": "03b7594e8a2145e2178d07342b776d006a8722aca298b415c4cb465afe217ed4",
+    "train.4.en.gz": "6fc0e7b4b6b59e8e19af79b44fe28dd21f0258a58db290e34e96020df44e0f59",
+    "train.5.en.gz": "4ad11df3e1a83e3785d8bab96b68668875ff7f6146744c28bf6766240e7fe9f5",
+    "train.1.de.gz": "8372eef31ce1e3752305606ebea5c85184b693f8a97b242a5fa69846657c10c1",
+    "train.2.de.gz": "94fd5a5e3be50f056eccf54612dbc129a2b387c185e7008a539f046fa4c17a30",
+    "train.3.de.gz": "b73442caefe91d691493fb005cd4a9ebf8e42b35f7cd2e0e6a41938a75637df6",
+    "train.4.de.gz": "cf016e3de76e074a639c4f904748c96268467b36c5085e8d54b3720cb8366319",
+    "train.5.de.gz": "0d3645d0a8cec8150fa63d3e5879fb78eb21be1ea92bdb4094be556bfdab51f5",
+}
+WORDS, ENDS = range(3, 51), (".", "!", "?")  # of a caption that is kept
 BY_HAND = (
-    f"Or download the files from {REPOSITORY} (folder data/task1/raw) by hand and run `make multi30k FROM=FOLDER`."
+    f"Or download the files from {REPOSITORY} (folders data/task1/raw and, for captions, data/task2/raw) by hand "
+    "into one folder and run `make multi30k FROM=FOLDER`."
 )
 
 log = logging.getLogger("train")
@@ -58,6 +75,15 @@ def multi30k(
         ),
     ] = "",
     to: Annotated[pathlib.Path, typer.Option(help="The folder to put them into.")] = MULTI30K,
+    captions: Annotated[
+        bool,
+        typer.Option(
+            "--captions",
+            help="And captions.en and captions.de: the captions of task 2, five in each language for an image "
+            "of the training text, none a translation of another. Those are kept that are written as a sentence, of "
+            f"{WORDS[0]} to {WORDS[-1]} words, and are no line of the nine files; each once.",
+        ),
+    ] = False,
 ) -> None:
     """Put the Multi30k corpus into a folder.
 
@@ -66,29 +92,63 @@ def multi30k(
     Files that are there already and intact are kept, so the same command continues after an error.
     """
     with exit_codes():
-        put_files(place or (str(BESIDE) if BESIDE.is_dir() else DOWNLOADS), to)
+        put_files(place or (str(BESIDE) if BESIDE.is_dir() else DOWNLOADS), to, SUMS)
+        if captions:
+            put_files(place or CAPTION_DOWNLOADS, to, CAPTION_SUMS)
+            write_captions(to)
+        log.info(f"{to} is complete. Multi30k is for non-commercial research and education only.")
 
 
-def put_files(place: str, folder: pathlib.Path) -> None:
-    """Copy or download every file of SUMS from `place`, a folder or a URL, into `folder`, one after the other.
+def write_captions(folder: pathlib.Path) -> None:
+    """Write captions.en and captions.de from the files of SUMS and CAPTION_SUMS in `folder`."""
+    for language in ("en", "de"):
+        ending = f".{language}.gz"
+        seen = {line for name in SUMS if name.endswith(ending) for line in lines_of(folder / name)}
+        new = []
+        for name in CAPTION_SUMS:
+            for line in lines_of(folder / name) if name.endswith(ending) else ():
+                if line not in seen and is_sentence(line):
+                    seen.add(line)
+                    new.append(f"{line}\n")
+        path = folder / f"captions.{language}"
+        write_atomically(path, "".join(new))
+        log.info(f"{path}: {len(new):,} captions")
 
-    Raises UserError for the first file that cannot be had or is not the one that SUMS describes.
+
+def is_sentence(line: str) -> bool:
+    """Whether a caption begins with a capital letter, has an end and is neither very short nor very long.
+
+    Others are written in haste, often without any capitals: a model that learns them leaves out full stops.
+    """
+    return line[:1].isupper() and line.endswith(ENDS) and len(line.split()) in WORDS
+
+
+def lines_of(path: pathlib.Path) -> Iterator[str]:
+    """The lines of a packed file, with one space between words."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
+        for line in file:
+            yield " ".join(line.split())
+
+
+def put_files(place: str, folder: pathlib.Path, sums: Mapping[str, str]) -> None:
+    """Copy or download every file of `sums` from `place`, a folder or a URL, into `folder`, one after the other.
+
+    Raises UserError for the first file that cannot be had or is not the one that `sums` describes.
     """
     is_url = place.startswith(("http://", "https://"))
     if not is_url and not pathlib.Path(place).is_dir():
         raise UserError(f"--from is {place}, which is neither a folder nor a URL. {BY_HAND}")
     folder.mkdir(parents=True, exist_ok=True)
-    for number, (name, expected) in enumerate(SUMS.items(), start=1):
+    for number, (name, expected) in enumerate(sums.items(), start=1):
         target = folder / name
         if target.is_file() and sum_of_text(target.read_bytes()) == expected:
-            log.info(f"{number} of {len(SUMS)}: {target} is there already")
+            log.info(f"{number} of {len(sums)}: {target} is there already")
             continue
         origin = f"{place.rstrip('/')}/{name}"
         content = download(origin) if is_url else read_file(pathlib.Path(origin))
         check_sum(content, expected, origin)
         write_atomically(target, content)
-        log.info(f"{number} of {len(SUMS)}: {target}, {len(content):,} bytes from {origin}")
-    log.info(f"{folder} is complete. Multi30k is for non-commercial research and education only.")
+        log.info(f"{number} of {len(sums)}: {target}, {len(content):,} bytes from {origin}")
 
 
 def read_file(path: pathlib.Path) -> bytes:
