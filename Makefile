@@ -11,7 +11,8 @@
 # make longest     make test-all, and keeps in tests/longest.json which files take longest, to begin with them
 # make check-learning  a training of minutes whose validation loss must come out right; SEED=2 takes another seed
 # make attack      10,000 bad requests to a local server; ATTACK_REQUESTS=100000 sends more
-# make multi30k    the Multi30k corpus into data/multi30k: copied with FROM=FOLDER, else downloaded
+# make multi30k    the Multi30k corpus into data/multi30k: copied with FROM=FOLDER, else downloaded; CAPTIONS=1: and
+#                  its captions that are no translations
 # make peers       installs what comparisons with other implementations need, so that `make test-all` skips none of them
 # make race-peer   JoeyNMT in an environment of its own, .race, for `python -m benchmarks.recipes.race`
 # make docs        the documentation as a site, in site/: open site/index.html; no server and no network are needed

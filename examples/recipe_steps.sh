@@ -31,3 +31,6 @@ distil() { # the translations nearest to a text, by one run or several
   $program distil "$@" --precision bfloat16
 }
 
+translate() { # RUN --input FILE --output FILE: what a run makes of a text
+  $program translate "$@" --beam-size 4
+}

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import lzma
 import os
+import pathlib
 
 import pytest
 
@@ -191,8 +192,10 @@ def test_what_is_no_file_is_named(tmp_path, kind, why):
 @pytest.mark.parametrize("config", MULTI30K_CONFIGS, ids=lambda path: path.stem)
 def test_missing_files_of_multi30k_are_named_with_the_command_that_gets_them(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CorpusError, match=r"data/multi30k/train\.\w\w\.gz, .*make multi30k"):
+    with pytest.raises(CorpusError, match=r"data/multi30k/train\.\w\w\.gz, .*make multi30k`"):
         load_corpus(load_config(config).data)
+    with pytest.raises(CorpusError, match=r"data/multi30k/captions\.de, .*make multi30k CAPTIONS=1`"):
+        file_stamp(pathlib.Path("data/multi30k/captions.de"), "train")
 
 
 def test_an_entry_of_three_files_is_refused(tmp_path):

@@ -191,4 +191,4 @@ def test_the_configurations_read_files_that_it_puts_there_or_that_their_first_li
             assert all(f"{distil} {file.parent} " in text and f"--output {file} " in text for file in made)
             assert all(f"#   keras-transformer train {config_of[file.parent]}" in text for file in made)
         named |= files - made
-    assert named == {pathlib.PurePath("data/multi30k", name) for name in SUMS}
+    assert named == {pathlib.PurePath("data/multi30k", name) for name in (*SUMS, "captions.en", "captions.de")}

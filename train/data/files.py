@@ -13,6 +13,7 @@ from keras_transformer.pieces.normalization import is_blank
 from .corpus import CorpusError, Pair
 
 MULTI30K = pathlib.Path("data/multi30k")  # `make multi30k` puts the corpus there
+CAPTIONS = "captions"  # without the ending of their language; `make multi30k CAPTIONS=1`
 
 
 def file_stamp(path: pathlib.Path, name: str) -> list:
@@ -22,7 +23,8 @@ def file_stamp(path: pathlib.Path, name: str) -> list:
     modification time goes unnoticed. Raises CorpusError for a missing file, and for what is none, such as a pipe.
     """
     if not path.is_file():
-        hint = " Get it with `make multi30k`." if path.parent == MULTI30K else ""
+        option = " CAPTIONS=1" if path.stem == CAPTIONS else ""
+        hint = f" Get it with `make multi30k{option}`." if path.parent == MULTI30K else ""
         why = "but there is no such file"
         if path.is_dir():
             why = "which is a folder: name files"

@@ -20,7 +20,7 @@ from keras_transformer.commands.signals import end_on_interrupt
 from keras_transformer.ground.errors import UserError, message_of
 from keras_transformer.ground.files import write_atomically
 
-from .files import MULTI30K
+from .files import CAPTIONS, MULTI30K
 
 REPOSITORY = "https://github.com/multi30k/dataset"
 COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
@@ -110,7 +110,7 @@ def write_captions(folder: pathlib.Path) -> None:
                 if line not in seen and is_sentence(line):
                     seen.add(line)
                     new.append(f"{line}\n")
-        path = folder / f"captions.{language}"
+        path = folder / f"{CAPTIONS}.{language}"
         write_atomically(path, "".join(new))
         log.info(f"{path}: {len(new):,} captions")
 
