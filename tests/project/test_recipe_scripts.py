@@ -16,7 +16,10 @@ LAST = {  # the runs that a script is for, and their updates
     "fast_recipe": {"runs/multi30k_en_de_fast": 10_000},
     "faster_recipe": {"runs/multi30k_en_de_faster": 5_000},
 }
-RECORD = '#!/bin/bash\nname=$1; shift; echo "$name" "${@@Q}" >> commands\ntest "$(wc -l < commands)" -ne "${FAILS_AT:-0}"\n'
+RECORD = """#!/bin/bash
+name=$1; shift; echo "$name" "${@@Q}" >> commands
+test "$(wc -l < commands)" -ne "${FAILS_AT:-0}"
+"""
 
 
 def commands_of(name, folder, **environment):
