@@ -68,7 +68,7 @@ def server(request, echo_folder, tmp_path, authority):
     try:
         wait_until(lambda: len(ADDRESS.findall(log.read_text())) == 2, [process])
         port, grpc_port = map(int, ADDRESS.findall(log.read_text()))
-        yield types.SimpleNamespace(port=port, grpc_port=grpc_port, log=log, tls=tls)
+        yield types.SimpleNamespace(port=port, grpc_port=grpc_port, log=log, tls=tls, process=process)
     finally:
         process.kill()
         process.wait()
@@ -83,10 +83,10 @@ def test_idle_connections_of_one_protocol_leave_files_to_the_other(server, autho
     assert f"{possible} connections of HTTP and as many of gRPC are taken, not 1000" in server.log.read_text()
     with opened("127.0.0.1", server.grpc_port, FILES) as closed:
         assert closed == FILES - possible
-        wait_until(lambda: is_answered(url, verify))
+        wait_until(lambda: is_answered(url, verify), [server.process])
         with opened("127.0.0.1", server.port, FILES) as closed_of_http:
             assert closed_of_http >= possible
-    wait_until(lambda: is_answered(url, verify))
+    wait_until(lambda: is_answered(url, verify), [server.process])
     if not server.tls:
         assert ServingClient(f"grpc://localhost:{server.grpc_port}/echo", 20).translate(["a"])[0].text == "a"
     assert "Traceback" not in server.log.read_text() and "out of system resource" not in server.log.read_text()
