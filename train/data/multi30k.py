@@ -10,7 +10,7 @@ import hashlib
 import logging
 import pathlib
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -18,7 +18,7 @@ import typer
 from keras_transformer.commands.console import command_app, exit_codes, program
 from keras_transformer.commands.signals import end_on_interrupt
 from keras_transformer.ground.errors import UserError, message_of
-from keras_transformer.ground.files import write_atomically
+from keras_transformer.ground.files import unpacked_lines, write_atomically
 
 from .files import CAPTIONS, MULTI30K
 
@@ -102,16 +102,19 @@ def multi30k(
 def write_captions(folder: pathlib.Path) -> None:
     """Write captions.en and captions.de from the files of SUMS and CAPTION_SUMS in `folder`."""
     for language in ("en", "de"):
-        ending = f".{language}.gz"
-        seen = {line for name in SUMS if name.endswith(ending) for line in lines_of(folder / name)}
-        new = []
-        for name in CAPTION_SUMS:
-            for line in lines_of(folder / name) if name.endswith(ending) else ():
-                if line not in seen and is_sentence(line):
-                    seen.add(line)
-                    new.append(f"{line}\n")
+        pairs, captions = (
+            [
+                " ".join(line.split())
+                for name in sums
+                if name.endswith(f".{language}.gz")
+                for line in unpacked_lines(folder / name)
+            ]
+            for sums in (SUMS, CAPTION_SUMS)
+        )
+        known = set(pairs)
+        new = [line for line in dict.fromkeys(captions) if line not in known and is_sentence(line)]
         path = folder / f"{CAPTIONS}.{language}"
-        write_atomically(path, "".join(new))
+        write_atomically(path, "".join(f"{line}\n" for line in new))
         log.info(f"{path}: {len(new):,} captions")
 
 
@@ -121,13 +124,6 @@ def is_sentence(line: str) -> bool:
     Others are written in haste, often without any capitals: a model that learns them leaves out full stops.
     """
     return line[:1].isupper() and line.endswith(ENDS) and len(line.split()) in WORDS
-
-
-def lines_of(path: pathlib.Path) -> Iterator[str]:
-    """The lines of a packed file, with one space between words."""
-    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
-        for line in file:
-            yield " ".join(line.split())
 
 
 def put_files(place: str, folder: pathlib.Path, sums: Mapping[str, str]) -> None:
