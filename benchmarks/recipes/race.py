@@ -22,9 +22,14 @@ from benchmarks.recipes.racing.racer import CONFIG, Contestant, Runner, Task
 from benchmarks.recipes.racing.record import Reached, Record, at_marks
 from benchmarks.result_files import RESULTS, command_line, write_result
 from keras_transformer.commands.console import exit_codes
+from keras_transformer.config import TransformerConfig
 from keras_transformer.ground.files import write_atomically
+from keras_transformer.model_config import BaseModelConfig
 
 PEERS = {"joeynmt": pathlib.Path(".race/bin/python"), "marian": pathlib.Path(sys.executable)}  # with their Pythons
+
+SHAPE = ("vocab_size", "encoder_layers", "decoder_layers", "d_model", "d_ff", "num_heads", "norm")
+SHAPE += ("dropout", "label_smoothing")  # fields of a model that a task tells every contestant
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -85,7 +90,6 @@ def main(
 
 def prepare(folder: pathlib.Path, path: pathlib.Path, overrides: list[str]) -> Task:
     """Write the text and learn the tokenizer that both use, once. Neither counts as time of a contestant."""
-    from keras_transformer.config import TransformerConfig
     from train.config.run import load_config
     from train.data.prepare import load_corpus
     from train.data.vocabulary import prepare_tokenizer
@@ -104,8 +108,7 @@ def prepare(folder: pathlib.Path, path: pathlib.Path, overrides: list[str]) -> T
             for language, lines in zip((source, target), zip(*pairs, strict=True), strict=True):
                 write_atomically(text / f"{split}.{language}", "".join(f"{line}\n" for line in lines))
     model = config.transformer_config(prepare_tokenizer(config.tokenizer, [corpus.train], tokenizer).vocab_size)
-    if not isinstance(model, TransformerConfig) or model.encoder_layers != model.decoder_layers:
-        raise BenchmarkError(f"{path} has no Transformer with as many encoder layers as decoder layers: name another.")
+    check_paper(path, model)
     return Task(
         text,
         tokenizer,
@@ -117,12 +120,27 @@ def prepare(folder: pathlib.Path, path: pathlib.Path, overrides: list[str]) -> T
         model.d_ff,
         model.num_heads,
         model.encoder_layers,
+        model.decoder_layers,
         model.norm,
         model.dropout,
         model.label_smoothing,
         config.training.warmup_steps,
         config.training.learning_rate_factor,
     )
+
+
+def check_paper(path: pathlib.Path, model: BaseModelConfig) -> None:
+    """Raise BenchmarkError for a model that is not the paper's in all but its shape, which other programs have too."""
+    if not isinstance(model, TransformerConfig):
+        raise BenchmarkError(f"{path} has no Transformer: name another configuration.")
+    found, paper = model.to_dict(), TransformerConfig().to_dict()
+    settings = [
+        f"--set model.{key}={json.dumps(paper[key])}" for key in found if key not in SHAPE and found[key] != paper[key]
+    ]
+    if settings:
+        raise BenchmarkError(
+            f"The model of {path} is not the paper's, which both programs have: add {' '.join(settings)}."
+        )
 
 
 def run(contestants: Sequence[Contestant], record: Record, seconds: float, turn: float) -> None:

@@ -11,10 +11,11 @@ from train.scoring.figures import BLUE, ORANGE, new_figure, save
 
 NOTE = """
 Both train on the {pairs:,} pairs of [{config}](../../{config}) with the same SentencePiece model, the same shape
-({d_model} wide, {layers}+{layers} layers, {num_heads} heads, {d_ff} in the feed-forward layers, norm = "{norm}", one
-embedding matrix), the same dropout, label smoothing, Adam and learning rate (a warm-up of {warmup_steps:,} steps
-to {peak_rate:.5f}, no cooldown); {tokens_per_batch:,} target tokens a batch here. Rate and schedule are those of this
-project's configuration, and were not tuned for either. The training text is not changed from epoch to epoch.
+({d_model} wide, {encoder_layers}+{decoder_layers} layers, {num_heads} heads, {d_ff} in the feed-forward layers,
+norm = "{norm}", one embedding matrix), the same dropout, label smoothing, Adam and learning rate (a warm-up of
+{warmup_steps:,} steps to {peak_rate:.5f}, no cooldown); {tokens_per_batch:,} target tokens a batch here. Rate and
+schedule are those of this project's configuration, and were not tuned for either. The training text is not changed from
+epoch to epoch.
 
 Each has all cores in its turns and is stopped in between, so that both meet the same load of the machine. A
 contestant's clock counts the time in which it runs: start, reading of the text, compilation and checkpoints included.

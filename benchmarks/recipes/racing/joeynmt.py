@@ -81,7 +81,6 @@ class JoeyNMT(Contestant):
         }
         stack = {
             "type": "transformer",
-            "num_layers": task.layers,
             "num_heads": task.num_heads,
             "embeddings": {"embedding_dim": task.d_model, "scale": True, "dropout": task.dropout},
             "hidden_size": task.d_model,
@@ -147,8 +146,8 @@ class JoeyNMT(Contestant):
                 "embed_initializer": "xavier_uniform",
                 "tied_embeddings": True,
                 "tied_softmax": True,
-                "encoder": stack,
-                "decoder": stack,
+                "encoder": {"num_layers": task.encoder_layers, **stack},
+                "decoder": {"num_layers": task.decoder_layers, **stack},
             },
         }
 

@@ -15,9 +15,10 @@ RUN = "import sys, _pymarian; sys.exit(_pymarian.main(sys.argv[1:]))"
 SUBLAYERS = {"pre": ("n", "da", "n"), "post": ("", "dan", "")}  # before and after each, and after the last, by norm
 DISPLAYED = re.compile(r" Up\. (\d+) :.* after ([\d,]+)")  # of a line of its log: updates, and target tokens by then
 THREADS = 2
-NOTE = """Marian sorts sentences by length into batches of {tokens:,} target tokens, which {threads} threads share. Its
-settings of Adam, clipping (none) and schedule are the same. It keeps no running average of its weights, as this project
-keeps none in the race. It divides scores by the number of tokens, as this project does in this race."""
+NOTE = """Marian trains in float32, as it must on a CPU, and sorts sentences by length into batches of {tokens:,} target
+tokens, which {threads} threads share. Its settings of Adam, clipping (none) and schedule are the same. It keeps no
+running average of its weights, as this project keeps none in the race. It divides scores by the number of tokens, as
+this project does in this race."""
 
 
 class Marian(Contestant):
@@ -59,9 +60,10 @@ class Marian(Contestant):
             "tied-embeddings-all": [],
             "dim-emb": [task.d_model],
             "transformer-dim-ffn": [task.d_ff],
+            "transformer-ffn-activation": ["relu"],
             "transformer-heads": [task.num_heads],
-            "enc-depth": [task.layers],
-            "dec-depth": [task.layers],
+            "enc-depth": [task.encoder_layers],
+            "dec-depth": [task.decoder_layers],
             "transformer-preprocess": [before],
             "transformer-postprocess": [after],
             "transformer-postprocess-top": [top],

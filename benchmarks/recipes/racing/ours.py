@@ -9,7 +9,7 @@ import numpy as np
 import tomli_w
 
 from benchmarks.recipes.racing.racer import Contestant, Task
-from keras_transformer.runs.run_folder import CHECKPOINTS
+from keras_transformer.runs.run_folder import CHECKPOINTS, RunFolder
 from keras_transformer.search.options import GNMT, SearchOptions
 from train.config.run import load_config
 
@@ -26,7 +26,8 @@ class Ours(Contestant):
 
     @property
     def note(self) -> str:
-        return "This project packs rows, and does not validate in the race."
+        precision = load_config(RunFolder(self.folder / "run").config).training.precision
+        return f"This project packs rows, trains in {precision}, and does not validate in the race."
 
     def command(self) -> list[str]:
         path = self.folder / "race.toml"
@@ -70,7 +71,6 @@ class Ours(Contestant):
         from keras_transformer.config import TransformerConfig
         from keras_transformer.model import Transformer
         from keras_transformer.pieces.tokenizer import Tokenizer
-        from keras_transformer.runs.run_folder import RunFolder
         from keras_transformer.translation.parallel import tune_for_translation
         from keras_transformer.translation.translator import Translator
         from train.loop.checkpoints import assign_weights, read_weights

@@ -35,7 +35,8 @@ class Task(NamedTuple):
     d_model: int = 256
     d_ff: int = 512
     num_heads: int = 4
-    layers: int = 3  # of the encoder, and of the decoder
+    encoder_layers: int = 3
+    decoder_layers: int = 3
     norm: str = "post"
     dropout: float = 0.25
     label_smoothing: float = 0.1

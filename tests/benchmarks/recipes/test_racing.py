@@ -1,14 +1,19 @@
 """Other programs beside this one in a race: the same model, training and search; their commands, without packages."""
 
 import json
+import pathlib
+import re
 
 import numpy as np
 import pytest
 
+from benchmarks.errors import BenchmarkError
+from benchmarks.recipes.race import check_paper
 from benchmarks.recipes.racing.joeynmt import JoeyNMT
 from benchmarks.recipes.racing.marian import Marian
 from benchmarks.recipes.racing.ours import Ours
 from benchmarks.recipes.racing.racer import Task
+from keras_transformer.config import TransformerConfig
 from keras_transformer.optimizers import PAPER_ADAM
 from keras_transformer.pieces.tokenizer import train_tokenizer
 from keras_transformer.schedules import WarmupInverseSquareRoot
@@ -38,7 +43,11 @@ def ours_in(folder, task):
     return load_config(folder / "race.toml")
 
 
-def test_both_train_the_same_model_in_the_same_way(task, tmp_path):
+@pytest.mark.parametrize("layers", [(3, 3), (6, 2)])
+def test_both_train_the_same_model_in_the_same_way(task, tmp_path, layers):
+    encoder, decoder = layers
+    overrides = (f"model.encoder_layers={encoder}", f"model.decoder_layers={decoder}")
+    task = task._replace(encoder_layers=encoder, decoder_layers=decoder, overrides=overrides)
     ours = ours_in(tmp_path, task)
     joeynmt = joeynmt_in(tmp_path, task)
     theirs = json.loads(json.dumps(joeynmt.config(tmp_path / "part1", None)))
@@ -70,16 +79,37 @@ def test_both_search_in_the_same_way(task, tmp_path):
     assert options.length_normalization == JoeyNMT.length_normalization == "gnmt"
 
 
+@pytest.mark.parametrize(
+    ("changes", "settings"),
+    [
+        ({"positions": "rotary"}, '--set model.positions="sinusoidal"'),
+        (
+            {"norm_kind": "rms", "attention_bias": True},
+            '--set model.norm_kind="layer" --set model.attention_bias=false',
+        ),
+        ({"encoder_layers": 6, "decoder_layers": 2, "norm": "pre", "dropout": 0.3, "vocab_size": 300}, None),
+    ],
+)
+def test_a_model_that_the_other_programs_lack_is_refused_with_what_to_set(changes, settings):
+    path, model = pathlib.Path("own.toml"), TransformerConfig().replace(**changes)
+    if settings is None:
+        return check_paper(path, model)
+    with pytest.raises(BenchmarkError, match=re.escape(f"both programs have: add {settings}.")):
+        check_paper(path, model)
+
+
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_marian_trains_the_same_model_in_the_same_way(task, tmp_path, norm):
-    changed = task._replace(norm=norm, overrides=(f"model.norm={norm}",))
+    overrides = (f"model.norm={norm}", "model.encoder_layers=6", "model.decoder_layers=2")
+    changed = task._replace(norm=norm, encoder_layers=6, decoder_layers=2, overrides=overrides)
     marian = object.__new__(Marian)
     marian.folder, marian.task, marian.threads = tmp_path, changed, 2
     ours, theirs = ours_in(tmp_path, changed), marian.options()
     found = ours.transformer_config(270)
     assert found.norm == norm and theirs["transformer-preprocess"] == ["n" if norm == "pre" else ""]
     assert theirs["transformer-postprocess-top"] == ["n" if norm == "pre" else ""]
-    assert theirs["enc-depth"] == theirs["dec-depth"] == [found.encoder_layers] == [found.decoder_layers]
+    assert [*theirs["enc-depth"], *theirs["dec-depth"]] == [found.encoder_layers, found.decoder_layers]
+    assert theirs["transformer-ffn-activation"] == [found.activation]
     assert [*theirs["dim-emb"], *theirs["transformer-dim-ffn"]] == [found.d_model, found.d_ff]
     assert theirs["transformer-heads"] == [found.num_heads] and found.shared_embeddings
     assert theirs["transformer-dropout"] == [found.dropout] and theirs["label-smoothing"] == [found.label_smoothing]
