@@ -58,6 +58,10 @@ FILES = {  # of about n characters
         ),
     ),
     "texts": ("json", lambda n: "{" + ", ".join(f'"{k}": "A dog."' for k in range(n // 20)) + "}"),
+    "texts by number": (
+        "json",
+        lambda n: "{" + ", ".join(f'"{k}_one": "A dog.", "{k}_other": "dogs"' for k in range(n // 40)) + "}",
+    ),
     "forms of a text": ("json", lambda n: '{"a": "' + "a dog|{n} dogs|" * (n // 15) + '"}'),
     "texts in texts": (
         "json",

@@ -88,6 +88,40 @@ def test_each_form_of_a_text_of_vue_is_a_text(text, translation):
     assert json.loads(through("json", json.dumps({"a": text}), backwards)) == {"a": translation}
 
 
+DOGS = {"dogs_one": "{{n}} dog", "dogs_other": "{{n}} dogs"}
+ONE_DOG = DOGS | {"dogs_one": "a dog"}
+
+
+@pytest.mark.parametrize(
+    ("language", "texts", "expected"),
+    [
+        ("de", DOGS, {"dogs_one": "{{n}} DOG", "dogs_other": "{{n}} DOGS"}),
+        ("pl", DOGS, {"dogs_one": "{{n}} DOG"} | dict.fromkeys(("dogs_few", "dogs_many", "dogs_other"), "{{n}} DOGS")),
+        ("ru", ONE_DOG, dict.fromkeys(("dogs_one", "dogs_few", "dogs_many", "dogs_other"), "{{n}} DOGS")),  # 21 too
+        ("ja", DOGS, {"dogs_one": "{{n}} DOG", "dogs_other": "{{n}} DOGS"}),
+        (
+            "de",
+            {"dogs_zero": "no dog"} | DOGS,
+            {"dogs_zero": "NO DOG", "dogs_one": "{{n}} DOG", "dogs_other": "{{n}} DOGS"},
+        ),
+        ("pl", {"a_other": "a dog"}, {"a_other": "A DOG"}),  # the name of a text
+        ("pl", {"n_ordinal_one": "a", "n_ordinal_other": "b"}, {"n_ordinal_one": "A", "n_ordinal_other": "B"}),
+        ("", DOGS, {"dogs_one": "{{n}} DOG", "dogs_other": "{{n}} DOGS"}),
+    ],
+)
+def test_texts_by_number_get_the_keys_of_the_language(language, texts, expected, caplog):
+    """As i18next has them; each object has its own."""
+    upper = lambda text: text.replace("{{n}}", "\0").upper().replace("\0", "{{n}}")  # noqa: E731
+    caplog.set_level("INFO", "keras_transformer")
+    for indent in (None, 2):
+        source = json.dumps({"page": texts, "dogs_one": "x"}, indent=indent)
+        written = "".join(translated(FORMATS["json"](io.BytesIO(source.encode()), "en.json", (), language), upper))
+        assert written == json.dumps({"page": expected, "dogs_one": "X"}, indent=indent)
+    added = len(expected) - len(texts)
+    assert (f"en.json: {added} keys added, for the numbers of {language}" in caplog.text) == bool(added)
+    assert ("en.json: texts by number keep their keys: tell the language" in caplog.text) == (not language)
+
+
 WHO = {"who": {"content": "$1", "example": "hi"}}
 MESSAGES = {  # what is said about texts, as programs write it
     "Chrome": {"a": {"message": "hi $who$", "description": "hi", "placeholders": WHO}, "b": {"message": "hi"}},

@@ -38,5 +38,5 @@ FORMATS: dict[str, Callable[..., Iterator[Part]]] = {
 PACKED: dict[str, Callable[[bytes], bytes]] = {"docx": packed}  # what makes a file of what is written for its parts
 WITH_FIELDS = "jsonl", "tsv"
 WITH_STATES = "xliff", "po", "ts"  # whose translations are in the file, and have states
-WITH_FORMS = "android", "ts"  # of numbers of things, as the language of the output has them
+WITH_FORMS = "json", "android", "ts"  # of numbers of things, as the language of the output has them
 WITH_LANGUAGE = "xliff", *WITH_FORMS  # what the language of the output concerns

@@ -6,17 +6,19 @@ https://formatjs.github.io/docs/getting-started/message-extraction.
 """
 
 import json
-import re
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.files import BYTE_ORDER_MARK, read_whole_lines
 from keras_transformer.text.formats.entries import KEPT, Entries, field_of, why_left
+from keras_transformer.text.formats.json_forms import by_number, tokens_of
 from keras_transformer.text.formats.parts import Part
 from keras_transformer.text.formats.plurals import divided
 from keras_transformer.text.formats.records import JSON, check_whole
 
-TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"(\s*+:)?+|[\[\]{},]|[^"\[\]{},]++')
+log = logging.getLogger("keras_transformer")
+
 ABOUT = "@"  # begins the names of what ARB says about texts: @@locale, @greeting
 DESCRIBED = {  # under which name an object has its text, and under which others what is said about it
     "message": {"description", "placeholders", "comment", "hash"},  # Chrome, VS Code, Crowdin
@@ -27,11 +29,12 @@ DESCRIBED = {  # under which name an object has its text, and under which others
 MOST_NAMED = 60  # characters of the name of a text, for logs
 
 
-def json_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Iterator[Part]:
+def json_parts(stream: Iterable[bytes], name: str, fields: Sequence[str], target_language: str = "") -> Iterator[Part]:
     """Yield the parts of a JSON file: a field for each text in it, or for each form of one that has forms, a|b.
 
     Names stay, and so do what is under a name with @ and what is said about a text. A text whose translation lacks what
-    a program fills in stays as it is, and is logged. What was left, and why, is logged at the end.
+    a program fills in stays as it is, and is logged. Keys of i18next for numbers are those of the target language, if
+    it is told and known, beside those that are there. What was left, and why, is logged at the end.
 
     Raises InputError for what is no JSON, no object, or has half of a character.
     """
@@ -42,30 +45,44 @@ def json_parts(stream: Iterable[bytes], name: str, fields: Sequence[str]) -> Ite
         raise InputError(f"{name} is not JSON: {error}. If each line is an object, give --format jsonl.") from None
     if not isinstance(content, dict):
         raise InputError(f"{name} is JSON, but not an object with texts: it begins with {text.strip()[:40]!r}.")
-    entries, of_texts = Entries(name), name_of_texts(content)
-    names: list[str] = [""]  # of what each object or list that is open stands under, and of the value that follows
-    for found in TOKEN.finditer(text):
-        token = found[0]
-        if token[0] == '"' and found[1]:
-            names[-1] = json.loads(token[: -len(found[1])])
-        elif token in ("{", "["):
+    entries, of_texts, tokens = Entries(name), name_of_texts(content), tokens_of(text)
+
+    def parts_of(value: str, names: list[str]) -> Iterator[Part]:
+        """Yield the parts of a text under these names."""
+        is_about = any(each.startswith(ABOUT) for each in names) or (of_texts and names[2:] not in ([], [of_texts]))
+        where = f"{name}, {'.'.join(filter(None, names))[-MOST_NAMED:] or 'a text'}"
+        if not is_about:
+            check_whole(json.loads(value), where)
+        if entries.is_left(json.loads(value), KEPT if is_about else ""):
+            yield value
+            return
+        yield '"'
+        for form in divided(value[1:-1]):
+            is_text = not why_left(JSON.text(form))
+            yield from field_of(JSON.passage(form), JSON.text, where) if is_text else [form]
+        yield '"'
+
+    numbered = by_number(tokens, target_language)
+    names = [""]  # of what each object or list that is open stands under, and of the value that follows
+    for number, token in enumerate(tokens):
+        if token.kind:
+            names[-1] = token.key
+        elif token.raw in ("{", "["):
             names.append("")
-        elif token in ("}", "]"):
+        elif token.raw in ("}", "]"):
             names.pop()
-        elif token[0] == '"':
-            is_about = any(each.startswith(ABOUT) for each in names) or (of_texts and names[2:] not in ([], [of_texts]))
-            where = f"{name}, {'.'.join(filter(None, names))[-MOST_NAMED:] or 'a text'}"
-            value = json.loads(token)
-            if not is_about:
-                check_whole(value, where)
-            if not entries.is_left(value, KEPT if is_about else ""):
-                yield '"'
-                for form in divided(token[1:-1]):
-                    is_text = not why_left(JSON.text(form))
-                    yield from field_of(JSON.passage(form), JSON.text, where) if is_text else [form]
-                yield '"'
-                continue
-        yield token
+        for key, value in numbered.new.get(number, ()):
+            yield f"{json.dumps(key, ensure_ascii=text.isascii())}:{tokens[number + 1].space}"
+            yield from parts_of(tokens[value].raw, [*names[:-1], key])
+            yield f",{tokens[number - 1].space}"
+        if token.kind == "text":
+            yield from parts_of(tokens[numbered.texts.get(number, number)].raw, names)
+        else:
+            yield token.raw
+    if added := sum(map(len, numbered.new.values())):
+        log.info("%s: %d keys added, for the numbers of %s", name, added, target_language)
+    if numbered.are_left:
+        log.warning("%s: texts by number keep their keys: tell the language with --target-language", name)
     entries.report()
 
 
