@@ -1,7 +1,6 @@
 """The scripts of recipes in examples/: their commands exist, each finds what it reads, and goes on where it stopped."""
 
 import os
-import pathlib
 import subprocess
 
 import pytest
@@ -66,9 +65,7 @@ def test_every_command_finds_what_it_reads(name, commands):
             written.add(str(arguments["output"]))
             continue
         config = load_config(ROOT / arguments["config"], arguments["overrides"])
-        entries = config.data.train + config.data.validation + config.data.test
-        files = {file for entry in entries for file in getattr(entry, "files", entry)}
-        made = {file for file in files if pathlib.PurePath(file).parts[0] == "runs"}
+        made = {str(path) for path in config.data.paths() if path.parts[0] == "runs"}
         assert made <= written, command
         start = config.training.start_from
         assert start is None or start in trained, command

@@ -183,8 +183,7 @@ def test_the_configurations_read_files_that_it_puts_there_or_that_their_first_li
     named = set()
     for path in MULTI30K_CONFIGS:
         config, text = load_config(path), path.read_text(encoding="utf-8")
-        entries = config.data.train + config.data.validation + config.data.test
-        files = {pathlib.PurePath(file) for entry in entries for file in getattr(entry, "files", entry)}
+        files = set(config.data.paths())
         made = {file for file in files if file.parts[0] == "runs"}
         if "_recipe.sh has all commands" not in text:  # tests/project/test_recipe_scripts.py
             distil = "#   keras-transformer distil"
