@@ -151,6 +151,13 @@ def test_a_form_that_cannot_be_made_anew_keeps_the_translation_that_it_had():
     assert output == entry.replace("#, ", "#, fuzzy, ").replace("ein", "der").replace('""\n"%d', '"%d')
 
 
+@pytest.mark.parametrize("old", ["", "%d Hunde"])
+def test_an_entry_of_which_no_form_can_be_made_anew_stays_as_it_is(old):
+    """It is not fuzzy then: nobody has to read what was there before."""
+    forms = '#, c-format\nmsgid "%d dog"\nmsgid_plural "%d dogs"\n' + f'msgstr[0] "{old}"\nmsgstr[1] "{old}"\n'
+    assert of_entry(forms, lambda text: "Hunde", everything=True) == forms
+
+
 @pytest.mark.parametrize(
     ("text", "marker", "plain", "translation", "expected"),
     [

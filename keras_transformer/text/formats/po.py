@@ -5,7 +5,6 @@ these files with, would write each entry anew.
 """
 
 import collections
-import functools
 import gettext
 import io
 import itertools
@@ -249,28 +248,29 @@ def text_of_form(texts: Sequence[str], numbers: set[int], count: int) -> str:
 
 
 def fields_of(entry: Entry, plurals: Plurals, marker: str | None, width: int, where: str) -> Iterator[Part]:
-    """Yield the parts of an entry whose translations are new.
+    """Yield the fields of an entry whose translations are new; the last one is laid out as the whole entry.
 
-    A translation that lacks what a program fills in is left out and logged: an entry of one form stays as it is then,
-    and a form of several keeps the translation that it had.
+    A translation that lacks what a program fills in is left out and logged: its form keeps the translation that it had,
+    and an entry without any new translation stays as it is.
     """
     ending = "\r\n" if entry.lines[-1].endswith("\r\n") else "\n"
-    syntax = syntax_of(entry.flags)
+    texts, keywords = entry.texts, ["msgstr"]
+    if len(texts) > 1:
+        texts = [text_of_form(texts, numbers, len(plurals)) for numbers in plurals]
+        keywords = [f"msgstr[{form}]" for form in range(len(plurals))]
+    translations: list[str] = []  # of the forms before, "" for one that is left out
 
-    def written(head: str, keyword: str, before: str, translation: str) -> str:
-        return head + folded(keyword, translation or before, width, ending)
+    def written(translation: str) -> str:
+        translations.append(translation)
+        if len(translations) < len(texts):
+            return ""
+        if not any(translations):
+            return "".join(entry.lines)
+        forms = zip(keywords, translations, [*entry.strings, *[""] * len(texts)], strict=False)
+        return entry.head + "".join(folded(keyword, new or before, width, ending) for keyword, new, before in forms)
 
-    if len(entry.texts) == 1:
-        whole = "".join(entry.lines)
-        yield field_of(
-            *(entry.texts[0], marker, syntax, where),
-            lambda translation: written(entry.head, "msgstr", "", translation) if translation else whole,
-        )
-        return
-    for form, numbers in enumerate(plurals):
-        text, before = text_of_form(entry.texts, numbers, len(plurals)), entry.strings[form : form + 1]
-        to_write = functools.partial(written, "" if form else entry.head, f"msgstr[{form}]", "".join(before))
-        yield field_of(text, marker, syntax, where, to_write)
+    for text in texts:
+        yield field_of(text, marker, syntax_of(entry.flags), where, written)
 
 
 def field_of(
