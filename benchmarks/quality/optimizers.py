@@ -14,8 +14,7 @@ import numpy as np
 import typer
 
 from benchmarks.errors import names_in
-from benchmarks.quality.rates_and_seeds import ended, order
-from benchmarks.quality.variants import of_length
+from benchmarks.quality.rates_and_seeds import ended, of_length, order
 from benchmarks.quality.variants_table import (
     Training,
     chosen,

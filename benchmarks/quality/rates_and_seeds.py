@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from benchmarks.quality.variants_table import Training, best_rate
 from benchmarks.trials.outcome import Trial, read_outcome
+from train.config.run import RunConfig
 
 TrialOf = Callable[[str, float, int], Trial]  # of a name, a part of the configuration's learning rate, and a seed
 
@@ -29,3 +30,10 @@ def order(
     for seed in range(2, seeds + 1):
         for name in names:
             yield trial_of(name, best_rate(ended(trial_of, [name], rates, 1, kept), name), seed)
+
+
+def of_length(base: RunConfig, steps: int) -> tuple[str, ...]:
+    """The settings with which the configuration has so many updates, and all that is counted in them in proportion."""
+    share = steps / base.training.steps
+    counted = ("steps", "warmup_steps", "cooldown_steps", "checkpoint_every", "validate_every")
+    return tuple(f"training.{name}={max(1, round(share * getattr(base.training, name)))}" for name in counted)

@@ -14,8 +14,9 @@ import numpy as np
 import typer
 
 from benchmarks.errors import BenchmarkError, names_in
-from benchmarks.quality.rates_and_seeds import ended, order
-from benchmarks.quality.variants_table import LENGTHS, Training, draw, table
+from benchmarks.quality.optimizers import BASE, OPTIMIZERS, rate_of
+from benchmarks.quality.rates_and_seeds import ended, of_length, order
+from benchmarks.quality.variants_table import LENGTHS, WITH, Training, draw, table
 from benchmarks.result_files import RESULTS, whole_command_line, write_result
 from benchmarks.trials.outcome import Trial, step_seconds
 from benchmarks.trials.sizes import check_same_size
@@ -44,7 +45,9 @@ VARIANTS = {  # what each row changes in the paper's model: most of them one thi
     "embedding_norm": (PRE, "model.embedding_norm=true"),
     "modern": (PRE, 'model.norm_kind="rms"', 'model.activation="swiglu"', 'model.positions="rotary"'),
 }
-RATES = (1.0, 0.5, 2.0)  # of the configuration's learning rate: each variant has the best one by its first seed
+RATES = (1.0, 0.5, 2.0)  # of the configuration's learning rate: each row has the best one by its first seed
+MUON = "muon"  # with which all rows are trained too: see benchmarks.quality.optimizers
+ROWS = (*VARIANTS, *(f"{name}{WITH}{MUON}" for name in VARIANTS))
 MOST_APART = 0.02  # by which numbers of parameters may differ
 MULTIPLE = 8  # of which d_ff is one
 BESIDE = 100  # seconds of a training beside its steps: start, compilation, validations, three texts to translate
@@ -62,15 +65,16 @@ class Series(NamedTuple):
 
     def trial(self, name: str, rate: float, seed: int) -> Trial:
         """The training of a variant with a part of the configuration's learning rate."""
-        factor = rate * load_config(self.config).training.learning_rate_factor
-        settings = (*self.shared, *VARIANTS[name])
-        settings += (f"model.d_ff={width(self.config, settings)}",)
-        settings += (f"training.learning_rate_factor={factor:g}", f"training.seed={seed}")
-        return Trial(f"{name}_rate_{rate:g}_seed_{seed}", self.config, settings)
+        variant, _, optimizer = name.partition(WITH)
+        changes, usual = OPTIMIZERS[optimizer or BASE]
+        settings = (*self.shared, *VARIANTS[variant])
+        settings += (f"model.d_ff={width(self.config, settings)}", *changes)
+        settings += rate_of(load_config(self.config, self.shared), changes, rate * usual)
+        return Trial(f"{name}_rate_{rate:g}_seed_{seed}", self.config, (*settings, f"training.seed={seed}"))
 
     def trainings(self, kept: pathlib.Path) -> list[Training]:
         """All that have ended."""
-        return ended(self.trial, VARIANTS, RATES, self.seeds, kept)
+        return ended(self.trial, ROWS, RATES, self.seeds, kept)
 
     def order(self, names: Sequence[str], kept: pathlib.Path) -> Iterator[Trial]:
         """What to train, one after the other, see `rates_and_seeds.order`."""
@@ -83,6 +87,7 @@ def main(
         "configs/paper/variants.toml"
     ),
     only: Only = None,
+    optimizer: Annotated[str, typer.Option(help=f"With which to train: {BASE} or {MUON}. The table has both.")] = BASE,
     seeds: Annotated[int, typer.Option(min=1, help="Trainings of each variant at its best learning rate.")] = 3,
     steps: Annotated[
         int | None,
@@ -105,6 +110,8 @@ def main(
             load_config(config),
             results / "variants",
         )
+        if names_in(optimizer, (BASE, MUON), "optimizer") == [MUON]:
+            names = [f"{name}{WITH}{MUON}" for name in names]
         series = Series(config, of_length(base, steps) if steps else (), seeds)
         first = [series.trial(name, rate, 1) for rate in RATES for name in names]
         check_same_size({trial.name: parameters_of(trial) for trial in first}, MOST_APART)
@@ -119,13 +126,6 @@ def main(
             write_result(results / "variants.md", text)
             draw(series.trainings(kept), results / "variants.png")
     print(text)
-
-
-def of_length(base: RunConfig, steps: int) -> tuple[str, ...]:
-    """The settings with which the configuration has so many updates, and all that is counted in them in proportion."""
-    share = steps / base.training.steps
-    counted = ("steps", "warmup_steps", "cooldown_steps", "checkpoint_every", "validate_every")
-    return tuple(f"training.{name}={max(1, round(share * getattr(base.training, name)))}" for name in counted)
 
 
 def model_of(config: pathlib.Path, settings: Sequence[str]) -> TransformerConfig:

@@ -13,6 +13,7 @@ from train.config.run import RunConfig
 from train.scoring.figures import BLUE, GREY, ORANGE, new_figure, save
 
 LENGTHS = (1, 2, 4)  # sentences of the test set that are translated as one
+WITH = "_with_"  # between a variant and the optimizer of its row, if that is not the configuration's
 PAPER = "paper"  # the row whose last loss the others are compared by
 # colours of the rows that have none of their own: neither grey, blue nor orange
 OTHERS = (*(f"tab:{name}" for name in "green red purple brown pink olive cyan".split()), "gold", "black", "navy")
@@ -21,15 +22,16 @@ HEAD = (
     "| twice as long | four times | ms per step | updates | tokens |"
 )
 NOTE = """
-All rows have the same pairs, tokenizer, batches, updates and schedule, and as many parameters: d_ff makes up for what a
-variant adds or saves. Every row but paper and pre changes one thing of pre, and modern three. A row has the learning
-rate whose last validation loss is lowest, of those that its first seed was trained with. Nothing was chosen by the test
-set. A cell is the mean over seeds, in brackets the lowest and the highest; of BLEU, ± is half of the 95 per cent
-interval of 1,000 resamples of sentences, the mean over seeds. Loss is in nats per target token, without label
-smoothing. Twice and four times as long are texts of two and four sentences of the test set, translated as one; no
-training sentence is so long but by chance. Milliseconds are the median of a step; compare them on one machine only, and
-beside the same other work. Updates and tokens are those after which the mean loss of a row is the one that paper ends
-with, between validations by a straight line.
+All rows of a table have the same pairs, tokenizer, batches, updates, optimizer and schedule, and as many parameters:
+d_ff makes up for what a variant adds or saves. Every row but paper and pre changes one thing of pre, and modern three.
+With Muon the updates of matrices are orthogonal, and the rate falls as half a cosine; its rates are parts of the peak
+rate of the configuration, too. A row has the learning rate whose last validation loss is lowest, of those that its
+first seed was trained with. Nothing was chosen by the test set. A cell is the mean over seeds, in brackets the lowest
+and the highest; of BLEU, ± is half of the 95 per cent interval of 1,000 resamples of sentences, the mean over seeds.
+Loss is in nats per target token, without label smoothing. Twice and four times as long are texts of two and four
+sentences of the test set, translated as one; no training sentence is so long but by chance. Milliseconds are the
+median of a step; compare them on one machine only, and beside the same other work. Updates and tokens are those after
+which the mean loss of a row is the one that paper ends with, between validations by a straight line.
 """
 
 
@@ -96,22 +98,27 @@ def outcomes_of(trainings: Sequence[Training]) -> dict[str, Outcome]:
 def table(base: RunConfig, trainings: Sequence[Training], command: str) -> str:
     """Return variants.md. Variants of which nothing has ended are left out."""
     rows, outcomes = chosen(trainings), outcomes_of(trainings)
-    first = trainings[0]
     lines = [
         "# Variants of the Transformer at equal size",
         "",
-        f"`{command}` on {machines(outcomes.values())}: {first.outcome.steps:,} updates of "
+        f"`{command}` on {machines(outcomes.values())}: {trainings[0].outcome.steps:,} updates of "
         f"{base.training.tokens_per_batch:,} target positions; {len(trainings)} trainings.",
-        "",
-        HEAD,
-        "|---|" + "---:|" * (HEAD.count("|") - 2),
     ]
     target = float(mean_losses(rows[PAPER])[-1, 1]) if PAPER in rows else np.nan
-    lines += [table_row(own, target, [*outcomes.values()]) for own in rows.values()]
-    lines += ["", f"The loss of the last two columns is {target:.3f}.", "", *rates(trainings), ""]
-    lines += [f"BLEU: {first.bleu()['signature']}", "", empty(rows)]
+    for optimizer in sorted({optimizer_of(one) for one in trainings}):
+        own = [one for one in trainings if optimizer_of(one) == optimizer]
+        lines += ["", f"## With {optimizer.capitalize()}"] if optimizer else []
+        lines += ["", HEAD, "|---|" + "---:|" * (HEAD.count("|") - 2)]
+        lines += [table_row(each, target, [*outcomes.values()]) for each in chosen(own).values()]
+        lines += ["", f"The loss of the last two columns is {target:.3f}.", "", *rates(own)]
+    lines += ["", f"BLEU: {trainings[0].bleu()['signature']}", "", empty(rows)]
     lines += ["", sentence] if (sentence := commits_sentence(outcomes)) else []
     return "\n".join([*lines, "", "![BLEU, loss and length](variants.png)", NOTE.rstrip(), ""])
+
+
+def optimizer_of(training: Training) -> str:
+    """The optimizer of its row; "" if it is the configuration's."""
+    return training.name.partition(WITH)[2]
 
 
 def table_row(own: Sequence[Training], target: float, outcomes: Sequence[Outcome]) -> str:
@@ -121,7 +128,7 @@ def table_row(own: Sequence[Training], target: float, outcomes: Sequence[Outcome
     updates = updates_to(target, mean_losses(own))
     tokens = updates * np.mean([one.outcome.target_tokens / one.outcome.steps for one in own])
     cells = [
-        own[0].name,
+        own[0].name.partition(WITH)[0],
         f"{config['model']['d_ff']:,}",
         f"{own[0].outcome.parameters:,}",
         f"{own[0].rate:g}",
@@ -157,7 +164,11 @@ def rates(trainings: Sequence[Training]) -> list[str]:
     lines += ["| | " + " | ".join(f"{rate:g}" for rate in tried) + " |", "|---|" + "---:|" * len(tried)]
     for name in dict.fromkeys(name for name, _ in first):
         losses = (first.get((name, rate)) for rate in tried)
-        lines.append(f"| {name} | " + " | ".join("" if loss is None else f"{loss:.3f}" for loss in losses) + " |")
+        lines.append(
+            f"| {name.partition(WITH)[0]} | "
+            + " | ".join("" if loss is None else f"{loss:.3f}" for loss in losses)
+            + " |"
+        )
     return lines
 
 
@@ -170,9 +181,9 @@ def empty(rows: dict[str, list[Training]]) -> str:
 
 
 def draw(trainings: Sequence[Training], path: pathlib.Path) -> None:
-    """Draw BLEU of each seed, the validation loss over the updates, and BLEU by length as a share of paper's."""
-    rows = chosen(trainings)
-    figure, [bleu, losses, lengths] = new_figure(1, 3, 15, 5)
+    """Draw BLEU of each seed, the validation loss over the updates, BLEU by length, and the last loss by optimizer."""
+    rows = chosen([one for one in trainings if not optimizer_of(one)])
+    figure, [bleu, losses, lengths, optimizers] = new_figure(1, 4, 20, 5)
     colours, others = {PAPER: GREY, "pre": BLUE, "modern": ORANGE}, itertools.cycle(OTHERS)
     for place, (name, own) in enumerate(rows.items()):
         colour = colours.get(name) or next(others)
@@ -189,4 +200,13 @@ def draw(trainings: Sequence[Training], path: pathlib.Path) -> None:
     losses.set(xlabel="updates", ylabel="validation loss, nats per token", title="Over training")
     lengths.set(xlabel="sentences translated as one", ylabel="BLEU", ylim=(0, None), title="Longer than in training")
     losses.legend(frameon=False, fontsize=8)
+    for optimizer, colour in zip(sorted(set(map(optimizer_of, trainings))), (BLUE, ORANGE), strict=False):
+        own = chosen([one for one in trainings if optimizer_of(one) == optimizer]).values()
+        places = [[*rows].index(each[0].name.partition(WITH)[0]) for each in own]
+        last = [np.mean([one.loss for one in each]) for each in own]
+        optimizers.plot(last, places, "o", color=colour, label=optimizer or "the configuration's")
+    optimizers.set_yticks(range(len(rows)), [*rows])
+    optimizers.invert_yaxis()
+    optimizers.set(xlabel="last validation loss, nats per token", title="By optimizer")
+    optimizers.legend(frameon=False, fontsize=8)
     save(figure, path)

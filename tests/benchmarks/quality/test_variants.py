@@ -7,7 +7,9 @@ import pytest
 from PIL import Image
 
 from benchmarks.quality import variants
-from benchmarks.quality.variants import RATES, VARIANTS, Series, measures, model_of, of_length, parameters_of, width
+from benchmarks.quality.optimizers import peak_rate
+from benchmarks.quality.rates_and_seeds import of_length
+from benchmarks.quality.variants import RATES, VARIANTS, Series, measures, model_of, parameters_of, width
 from benchmarks.quality.variants_table import OTHERS, Training, best_rate, draw, table, updates_to
 from benchmarks.trials.outcome import write_outcome
 from keras_transformer.config import modern
@@ -110,6 +112,33 @@ def test_the_table_has_means_over_seeds_and_when_the_papers_last_loss_is_reached
     assert any("paper 1, pre 2, alibi 1" in line for line in lines)
 
 
+def test_rows_with_another_optimizer_have_a_table_of_their_own():
+    found = [
+        training("paper", losses=(4.0, 3.5, 3.0)),
+        training("pre"),
+        training("pre_with_muon", losses=(3.0, 2.0, 1.5)),
+    ]
+    first, second = table(load_config(CONFIG), found, "the command").split("## With Muon")
+    assert "| pre | 2.000 |" in first and "| pre | 1.500 |" in second and "| paper | 3.000 |" not in second
+    assert "| pre | 512 | 1,000 | 1 | 1 | 1.500 |" in second and "| 100 | 210" not in first
+
+
+@pytest.mark.parametrize("name", ["paper", "pre", "learned"])
+def test_a_row_differs_from_the_same_variant_with_adam_in_the_optimizer_and_its_schedule_alone(name):
+    adam, muon = (load_config(CONFIG, SERIES.trial(row, 2.0, 3).overrides) for row in (name, f"{name}_with_muon"))
+    assert (
+        peak_rate(muon)
+        == pytest.approx(peak_rate(adam), rel=1e-3)
+        == pytest.approx(2 * peak_rate(load_config(CONFIG)), rel=1e-3)
+    )
+    assert (muon.training.optimizer, muon.training.schedule, muon.training.cooldown_steps) == ("muon", "cosine", 0)
+    same = dict(adam.training), dict(muon.training)
+    for values in same:
+        for key in ("optimizer", "schedule", "cooldown_steps", "learning_rate", "learning_rate_factor"):
+            del values[key]
+    assert same[0] == same[1] and adam.model == muon.model and adam.data == muon.data
+
+
 def test_each_rate_of_a_seed_has_its_own_machine_and_commit_in_the_table():
     first, second = training("pre", 1.0), training("pre", 0.5)
     second = second._replace(outcome=second.outcome._replace(machine="another", commits=["abcdef0123"]))
@@ -123,7 +152,8 @@ def test_no_two_rows_have_one_colour():
 
 
 def test_the_picture_has_all_rows(tmp_path):
-    draw([training("paper"), training("pre"), training("modern", score=22.0)], tmp_path / "variants.png")
+    rows = ("paper", "pre", "modern", "pre_with_muon")
+    draw([training(name) for name in rows], tmp_path / "variants.png")
     with Image.open(tmp_path / "variants.png") as picture:
         assert picture.width > 1_000 and len(picture.convert("RGB").getcolors(10**6)) > 3
 
