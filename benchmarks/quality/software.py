@@ -67,9 +67,9 @@ def measure(
     """Print tables in Markdown of the translations of a split."""
     with exit_codes():
         tune_for_translation()
-        translator, pairs, language = Translator.load(run), read(data / f"{split}.tsv"), data.name.rpartition("-")[2]
+        translator, pairs = Translator.load(run), read(data / f"{split}.tsv")
         print(command_line("quality.software").strip(), end="\n\n")
-        print("\n".join(tables(translator, pairs, menu_terms(read(data / "train.tsv")), language)))
+        print("\n".join(tables(translator, pairs, menu_terms(read(data / "train.tsv")), data.name)))
 
 
 def read(path: pathlib.Path) -> list[Pair]:
@@ -77,10 +77,12 @@ def read(path: pathlib.Path) -> list[Pair]:
     return [Pair(*line.split("\t")) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
-def tables(translator: Translator, pairs: Sequence[Pair], terms: dict[str, str], language: str) -> Iterator[str]:
-    """Yield the lines of all tables."""
+def tables(translator: Translator, pairs: Sequence[Pair], terms: dict[str, str], direction: str) -> Iterator[str]:
+    """Yield the lines of all tables. direction: the codes of the languages, "en-de"."""
+    source, _, language = direction.partition("-")
 
     def translated(some: Sequence[Pair], **asked) -> list[str]:
+        asked |= translator.languages.of_lines([(source, language)] * len(some))
         return [best.text for best in translator.translate([pair.source for pair in some], **asked)]
 
     plain = translated(pairs)

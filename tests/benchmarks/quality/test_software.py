@@ -9,9 +9,12 @@ from benchmarks.quality.software import (
     read,
     scores_by_kind_and_length,
     survival_table,
+    tables,
     terms_table,
     with_terms,
 )
+from keras_transformer.pieces.language_marks import NO_LANGUAGES, Languages
+from keras_transformer.pieces.translation import Translation
 
 MENU = "usr/lib/libreoffice/program/resource/sc.mo"
 PAIRS = [
@@ -82,3 +85,20 @@ def test_terms_that_are_there_are_counted_by_way_of_asking():
     lines = list(terms_table(PAIRS, wanted, ways, "de"))
     assert lines[0] == "| of 5 terms in 3 pairs | none | required |"
     assert lines[2] == "| per cent there | 60.0 | 100.0 |" and "| 100.00 ± " in lines[3]
+
+
+MANY = Languages({"en": ""}, {"de": "<2de>", "ko": "<2ko>"}, source_first="target")
+
+
+@pytest.mark.parametrize(("languages", "told"), [(MANY, ["ko"]), (NO_LANGUAGES, [])])
+def test_a_model_of_several_languages_is_told_that_of_the_pairs(languages, told):
+    seen = []
+
+    class Engine:
+        def translate(self, lines, target_language=(), **asked):
+            seen.append((len(lines), [*target_language]))
+            return [Translation(line, -1.0) for line in lines]
+
+    Engine.languages = languages
+    assert list(tables(Engine(), PAIRS, {"file": "Datei"}, "en-ko"))
+    assert len(seen) == 4 and all(codes == told * count for count, codes in seen)
