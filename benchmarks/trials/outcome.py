@@ -19,6 +19,7 @@ from keras_transformer.runs.run_folder import RunFolder
 from train.config.recorded import check_recorded
 from train.report.comparison import read_run, score_in, score_text_of
 
+MOST_NAMED = 6  # rows that one commit has trained, by name
 KEPT = "trials.jsonl.gz"  # one line per trial, in the folder of a table
 
 
@@ -99,14 +100,21 @@ def empty_sentence(outcomes: dict[str, Outcome]) -> str:
 
 
 def commits_sentence(outcomes: dict[str, Outcome]) -> str:
-    """Return a sentence with the commits that trained each row; "" if it is the same commit for all."""
+    """Return a sentence with the commits that trained each row; "" if it is the same commit for all.
+
+    Of more than MOST_NAMED rows by one commit it has the number: their names are in the file that keeps them.
+    """
     if len({commit for outcome in outcomes.values() for commit in outcome.commits}) < 2:
         return ""
     rows: dict[str, list[str]] = {}
     for name, outcome in outcomes.items():
         commits = " and ".join(commit[:7] if commit else "an unknown commit" for commit in outcome.commits)
         rows.setdefault(commits, []).append(name)
-    rows_by_commit = "; ".join(f"{', '.join(names)} by {commits}" for commits, names in rows.items())
+    named = {
+        commits: ", ".join(names) if len(names) <= MOST_NAMED else f"{len(names)} rows"
+        for commits, names in rows.items()
+    }
+    rows_by_commit = "; ".join(f"{names} by {commits}" for commits, names in named.items())
     return f"Not all rows were trained by the same code: {rows_by_commit}."
 
 
