@@ -204,7 +204,7 @@ def draw(trainings: Sequence[Training], path: pathlib.Path) -> None:
         own = chosen([one for one in trainings if optimizer_of(one) == optimizer]).values()
         places = [[*rows].index(each[0].name.partition(WITH)[0]) for each in own]
         last = [np.mean([one.loss for one in each]) for each in own]
-        optimizers.plot(last, places, "o", color=colour, label=optimizer or "the configuration's")
+        optimizers.plot(last, places, "o", color=colour, label=optimizer.capitalize() or "Adam")
     optimizers.set_yticks(range(len(rows)), [*rows])
     optimizers.invert_yaxis()
     optimizers.set(xlabel="last validation loss, nats per token", title="By optimizer")
