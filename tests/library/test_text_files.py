@@ -49,7 +49,7 @@ def test_a_broken_line_ends_the_command_after_those_before_it(run):
         (["--format", "html", "--all"], "--state and --all are for --format xliff and po"),
         (
             ["--format", "po", "--target-language", "de"],
-            "--target-language is for --format xliff and android and ts: leave it out",
+            "--target-language is for --format xliff and json and android and ts: leave it out",
         ),
         (["--format", "xliff", "--target-language", "German"], "The language is 'German': give its code"),
         (["--format", "jsonl"], "--format jsonl needs the fields that are translated"),

@@ -5,11 +5,11 @@ https://www.i18next.com/translation-function/plurals.
 """
 
 import collections
-import json
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from keras_transformer.ground.notations import json_of
 from keras_transformer.text.formats.plurals import ONE, ORDER, OTHER, categories_of, text_for
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"(\s*+:)?+|[\[\]{},]|[^"\[\]{},]++')
@@ -50,7 +50,7 @@ def tokens_of(text: str) -> list[Token]:
         if raw[0] == '"':
             kind = "key" if found[1] else "text"
         if kind == "key":
-            keys[-1] = json.loads(raw[: -len(found[1])])
+            keys[-1] = json_of(raw[: -len(found[1])])
         elif raw in ("}", "]"):
             keys.pop()
             openings.pop()
@@ -75,7 +75,7 @@ def by_number(tokens: Sequence[Token], language: str) -> ByNumber:
     categories = categories_of(language)
     told = ByNumber({}, {}, bool(found_groups) and not categories)
     for (_, name), of_category in found_groups.items() if categories else ():
-        texts = {category: json.loads(tokens[number].raw) for category, number in of_category.items()}
+        texts = {category: json_of(tokens[number].raw) for category, number in of_category.items()}
         taken = {category: of_category[text_for(category, texts, language)] for category in categories}
         told.texts.update({number: taken.get(category, number) for category, number in of_category.items()})
         lacking = [(f"{name}_{category}", taken[category]) for category in categories if category not in of_category]
