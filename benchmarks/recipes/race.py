@@ -28,8 +28,8 @@ from keras_transformer.model_config import BaseModelConfig
 
 PEERS = {"joeynmt": pathlib.Path(".race/bin/python"), "marian": pathlib.Path(sys.executable)}  # with their Pythons
 
-SHAPE = ("vocab_size", "encoder_layers", "decoder_layers", "d_model", "d_ff", "num_heads", "norm")
-SHAPE += ("dropout", "label_smoothing")  # fields of a model that a task tells every contestant
+OF_MODEL = ("encoder_layers", "decoder_layers", "d_model", "d_ff", "num_heads", "norm", "dropout", "label_smoothing")
+# the fields of a model that a task tells every contestant
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -116,16 +116,9 @@ def prepare(folder: pathlib.Path, path: pathlib.Path, overrides: list[str]) -> T
         tuple(overrides),
         (source, target),
         config.training.tokens_per_batch,
-        model.d_model,
-        model.d_ff,
-        model.num_heads,
-        model.encoder_layers,
-        model.decoder_layers,
-        model.norm,
-        model.dropout,
-        model.label_smoothing,
-        config.training.warmup_steps,
-        config.training.learning_rate_factor,
+        warmup_steps=config.training.warmup_steps,
+        learning_rate_factor=config.training.learning_rate_factor,
+        **{key: getattr(model, key) for key in OF_MODEL},
     )
 
 
@@ -133,9 +126,10 @@ def check_paper(path: pathlib.Path, model: BaseModelConfig) -> None:
     """Raise BenchmarkError for a model that is not the paper's in all but its shape, which other programs have too."""
     if not isinstance(model, TransformerConfig):
         raise BenchmarkError(f"{path} has no Transformer: name another configuration.")
-    found, paper = model.to_dict(), TransformerConfig().to_dict()
+    paper = TransformerConfig().to_dict()
+    changed = [key for key, value in model.to_dict().items() if value != paper[key]]
     settings = [
-        f"--set model.{key}={json.dumps(paper[key])}" for key in found if key not in SHAPE and found[key] != paper[key]
+        f"--set model.{key}={json.dumps(paper[key])}" for key in changed if key not in ("vocab_size", *OF_MODEL)
     ]
     if settings:
         raise BenchmarkError(
