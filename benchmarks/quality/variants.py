@@ -7,7 +7,7 @@ variants/trials.jsonl.gz beside the table, a line each, and is not trained again
 import functools
 import pathlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -47,13 +47,18 @@ VARIANTS = {  # what each row changes in the paper's model: most of them one thi
 }
 RATES = (1.0, 2.0, 0.5)  # of the configuration's learning rate: each row has the best one by its first seed
 MUON = "muon"  # with which all rows are trained too: see benchmarks.quality.optimizers
-ROWS = (*VARIANTS, *(f"{name}{WITH}{MUON}" for name in VARIANTS))
 MOST_APART = 0.02  # by which numbers of parameters may differ
 MULTIPLE = 8  # of which d_ff is one
 BESIDE = 100  # seconds of a training beside its steps: start, compilation, validations, three texts to translate
 RESAMPLES = 1_000
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+def rows(variants: Iterable[str], optimizers: Iterable[str] = (BASE, MUON)) -> list[str]:
+    """The names of the rows of some variants with some optimizers."""
+    endings = ["" if optimizer == BASE else f"{WITH}{optimizer}" for optimizer in optimizers]
+    return [f"{variant}{ending}" for ending in endings for variant in variants]
 
 
 class Series(NamedTuple):
@@ -74,7 +79,7 @@ class Series(NamedTuple):
 
     def trainings(self, kept: pathlib.Path) -> list[Training]:
         """All that have ended."""
-        return ended(self.trial, ROWS, RATES, self.seeds, kept)
+        return ended(self.trial, rows(VARIANTS), RATES, self.seeds, kept)
 
     def order(self, names: Sequence[str], kept: pathlib.Path) -> Iterator[Trial]:
         """What to train, one after the other, see `rates_and_seeds.order`."""
@@ -87,7 +92,9 @@ def main(
         "configs/paper/variants.toml"
     ),
     only: Only = None,
-    optimizer: Annotated[str, typer.Option(help=f"With which to train: {BASE} or {MUON}. The table has both.")] = BASE,
+    optimizer: Annotated[
+        str, typer.Option(help=f"With which to train: {BASE}, {MUON} or both, {BASE},{MUON}. The table has both.")
+    ] = BASE,
     seeds: Annotated[int, typer.Option(min=1, help="Trainings of each variant at its best learning rate.")] = 3,
     steps: Annotated[
         int | None,
@@ -105,13 +112,9 @@ def main(
 ) -> None:
     """Train each variant with three learning rates and several seeds; write a table and a picture after each."""
     with exit_codes():
-        names, base, kept = (
-            names_in(only or ",".join(VARIANTS), VARIANTS, "variant"),
-            load_config(config),
-            results / "variants",
-        )
-        if names_in(optimizer, (BASE, MUON), "optimizer") == [MUON]:
-            names = [f"{name}{WITH}{MUON}" for name in names]
+        wanted = names_in(only or ",".join(VARIANTS), VARIANTS, "variant")
+        names = rows(wanted, names_in(optimizer, (BASE, MUON), "optimizer"))
+        base, kept = load_config(config), results / "variants"
         series = Series(config, of_length(base, steps) if steps else (), seeds)
         first = [series.trial(name, rate, 1) for rate in RATES for name in names]
         check_same_size({trial.name: parameters_of(trial) for trial in first}, MOST_APART)

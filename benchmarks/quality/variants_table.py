@@ -38,10 +38,19 @@ which the mean loss of a row is the one that paper ends with, between validation
 class Training(NamedTuple):
     """A training that has ended."""
 
-    name: str  # of its variant
+    name: str  # of its row: the variant, and behind WITH an optimizer
     rate: float  # a part of the configuration's learning rate
     seed: int
     outcome: Outcome
+
+    @property
+    def variant(self) -> str:
+        return self.name.partition(WITH)[0]
+
+    @property
+    def optimizer(self) -> str:
+        """ "" if it is the configuration's."""
+        return self.name.partition(WITH)[2]
 
     @property
     def losses(self) -> np.ndarray:
@@ -105,8 +114,7 @@ def table(base: RunConfig, trainings: Sequence[Training], command: str) -> str:
         f"{base.training.tokens_per_batch:,} target positions; {len(trainings)} trainings.",
     ]
     target = float(mean_losses(rows[PAPER])[-1, 1]) if PAPER in rows else np.nan
-    for optimizer in sorted({optimizer_of(one) for one in trainings}):
-        own = [one for one in trainings if optimizer_of(one) == optimizer]
+    for optimizer, own in by_optimizer(trainings).items():
         lines += ["", f"## With {optimizer.capitalize()}"] if optimizer else []
         lines += ["", HEAD, "|---|" + "---:|" * (HEAD.count("|") - 2)]
         lines += [table_row(each, target, [*outcomes.values()]) for each in chosen(own).values()]
@@ -116,9 +124,10 @@ def table(base: RunConfig, trainings: Sequence[Training], command: str) -> str:
     return "\n".join([*lines, "", "![BLEU, loss and length](variants.png)", NOTE.rstrip(), ""])
 
 
-def optimizer_of(training: Training) -> str:
-    """The optimizer of its row; "" if it is the configuration's."""
-    return training.name.partition(WITH)[2]
+def by_optimizer(trainings: Sequence[Training]) -> dict[str, list[Training]]:
+    """The trainings with each optimizer; those with the configuration's, which is "", come first."""
+    found = sorted({one.optimizer for one in trainings})
+    return {optimizer: [one for one in trainings if one.optimizer == optimizer] for optimizer in found}
 
 
 def table_row(own: Sequence[Training], target: float, outcomes: Sequence[Outcome]) -> str:
@@ -128,7 +137,7 @@ def table_row(own: Sequence[Training], target: float, outcomes: Sequence[Outcome
     updates = updates_to(target, mean_losses(own))
     tokens = updates * np.mean([one.outcome.target_tokens / one.outcome.steps for one in own])
     cells = [
-        own[0].name.partition(WITH)[0],
+        own[0].variant,
         f"{config['model']['d_ff']:,}",
         f"{own[0].outcome.parameters:,}",
         f"{own[0].rate:g}",
@@ -158,17 +167,13 @@ def with_interval(scores: Sequence[dict[str, Any]]) -> str:
 
 def rates(trainings: Sequence[Training]) -> list[str]:
     """The lines of a table of the last validation loss of the first seed by learning rate."""
-    first = {(one.name, one.rate): one.loss for one in trainings if one.seed == 1}
+    first = {(one.variant, one.rate): one.loss for one in trainings if one.seed == 1}
     tried = sorted({rate for _, rate in first}, reverse=True)
     lines = ["Validation loss of the first seed by learning rate, as a part of the configuration's:", ""]
     lines += ["| | " + " | ".join(f"{rate:g}" for rate in tried) + " |", "|---|" + "---:|" * len(tried)]
     for name in dict.fromkeys(name for name, _ in first):
         losses = (first.get((name, rate)) for rate in tried)
-        lines.append(
-            f"| {name.partition(WITH)[0]} | "
-            + " | ".join("" if loss is None else f"{loss:.3f}" for loss in losses)
-            + " |"
-        )
+        lines.append(f"| {name} | " + " | ".join("" if loss is None else f"{loss:.3f}" for loss in losses) + " |")
     return lines
 
 
@@ -182,7 +187,7 @@ def empty(rows: dict[str, list[Training]]) -> str:
 
 def draw(trainings: Sequence[Training], path: pathlib.Path) -> None:
     """Draw BLEU of each seed, the validation loss over the updates, BLEU by length, and the last loss by optimizer."""
-    rows = chosen([one for one in trainings if not optimizer_of(one)])
+    rows = chosen([one for one in trainings if not one.optimizer])
     figure, [bleu, losses, lengths, optimizers] = new_figure(1, 4, 20, 5)
     colours, others = {PAPER: GREY, "pre": BLUE, "modern": ORANGE}, itertools.cycle(OTHERS)
     for place, (name, own) in enumerate(rows.items()):
@@ -200,9 +205,9 @@ def draw(trainings: Sequence[Training], path: pathlib.Path) -> None:
     losses.set(xlabel="updates", ylabel="validation loss, nats per token", title="Over training")
     lengths.set(xlabel="sentences translated as one", ylabel="BLEU", ylim=(0, None), title="Longer than in training")
     losses.legend(frameon=False, fontsize=8)
-    for optimizer, colour in zip(sorted(set(map(optimizer_of, trainings))), (BLUE, ORANGE), strict=False):
-        own = chosen([one for one in trainings if optimizer_of(one) == optimizer]).values()
-        places = [[*rows].index(each[0].name.partition(WITH)[0]) for each in own]
+    for (optimizer, series), colour in zip(by_optimizer(trainings).items(), (BLUE, ORANGE), strict=False):
+        own = chosen(series).values()
+        places = [[*rows].index(each[0].variant) for each in own]
         last = [np.mean([one.loss for one in each]) for each in own]
         optimizers.plot(last, places, "o", color=colour, label=optimizer.capitalize() or "Adam")
     optimizers.set_yticks(range(len(rows)), [*rows])

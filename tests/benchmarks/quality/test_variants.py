@@ -9,7 +9,7 @@ from PIL import Image
 from benchmarks.quality import variants
 from benchmarks.quality.optimizers import peak_rate
 from benchmarks.quality.rates_and_seeds import of_length
-from benchmarks.quality.variants import RATES, VARIANTS, Series, measures, model_of, parameters_of, width
+from benchmarks.quality.variants import RATES, VARIANTS, Series, measures, model_of, parameters_of, rows, width
 from benchmarks.quality.variants_table import OTHERS, Training, best_rate, draw, table, updates_to
 from benchmarks.trials.outcome import write_outcome
 from keras_transformer.config import modern
@@ -121,6 +121,11 @@ def test_rows_with_another_optimizer_have_a_table_of_their_own():
     first, second = table(load_config(CONFIG), found, "the command").split("## With Muon")
     assert "| pre | 2.000 |" in first and "| pre | 1.500 |" in second and "| paper | 3.000 |" not in second
     assert "| pre | 512 | 1,000 | 1 | 1 | 1.500 |" in second and "| 100 | 210" not in first
+
+
+def test_rows_are_those_of_each_optimizer_that_is_asked_for():
+    assert rows(["pre", "rms"], ["muon", "adam"]) == ["pre_with_muon", "rms_with_muon", "pre", "rms"]
+    assert rows(["pre"]) == ["pre", "pre_with_muon"]
 
 
 @pytest.mark.parametrize("name", ["paper", "pre", "learned"])
