@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import string
 
 import pytest
@@ -156,7 +157,7 @@ def test_a_description_among_texts_is_a_text(file):
     assert json.loads(through("json", json.dumps(file), capitals)) == shouted(file)
 
 
-@pytest.mark.parametrize("text", ["https://x.org/a", "jo@x.org", "app.title", "{{name}}", "12"])
+@pytest.mark.parametrize("text", ["https://x.org/a", "jo@x.org", "app.title", "{{name}}", r"\r", "12"])
 def test_addresses_names_and_what_has_no_words_stay(text, caplog):
     assert through("json", json.dumps({"a": text}), capitals) == json.dumps({"a": text})
     assert "file: 0 texts translated, 1 left" in caplog.text
@@ -167,7 +168,7 @@ VALUES = st.recursive(
     | st.booleans()
     | st.floats(allow_nan=False)
     | st.integers()
-    | st.text(string.ascii_lowercase + ' "\\é,:[]'),
+    | st.text(string.ascii_lowercase + ' "\\é,:[]').filter(lambda text: not re.search(r"\\[nrtu]", text)),  # escapes
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.text(string.ascii_lowercase, max_size=3), inner, max_size=3)
     ),
@@ -205,6 +206,9 @@ def test_logs_name_a_text_by_its_names():
     ]
     [field] = [part for part in FORMATS["json"](io.BytesIO(b'{"": "a dog"}'), "en.json", ()) if isinstance(part, Field)]
     assert field.passage.where == "en.json, a text"
+    parts = FORMATS["json"](io.BytesIO(json.dumps({"page": DOGS}).encode()), "en.json", (), "pl")
+    named = [part.passage.where.removeprefix("en.json, page.") for part in parts if isinstance(part, Field)]
+    assert named == ["dogs_one", "dogs_few", "dogs_many", "dogs_other"]
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,15 @@ def tokens_of(text: str) -> list[Token]:
     return tokens
 
 
+def names_of(tokens: Sequence[Token], number: int) -> list[str]:
+    """Return the keys that a token stands under, "" for the whole file and in lists; the innermost is the last."""
+    names = []
+    while number >= 0:
+        names.append(tokens[number].key)
+        number = tokens[number].opening
+    return names[::-1]
+
+
 def by_number(tokens: Sequence[Token], language: str) -> ByNumber:
     """Return which texts and keys i18next needs in a language for those that a file has by number.
 

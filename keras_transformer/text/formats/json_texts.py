@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from keras_transformer.ground.errors import InputError
 from keras_transformer.ground.files import BYTE_ORDER_MARK, read_whole_lines
 from keras_transformer.text.formats.entries import KEPT, Entries, field_of, why_left
-from keras_transformer.text.formats.json_forms import by_number, tokens_of
+from keras_transformer.text.formats.json_forms import by_number, names_of, tokens_of
 from keras_transformer.text.formats.parts import Part
 from keras_transformer.text.formats.plurals import divided
 from keras_transformer.text.formats.records import JSON, check_whole
@@ -51,9 +51,10 @@ def json_parts(stream: Iterable[bytes], name: str, fields: Sequence[str], target
         """Yield the parts of a text under these names."""
         is_about = any(each.startswith(ABOUT) for each in names) or (of_texts and names[2:] not in ([], [of_texts]))
         where = f"{name}, {'.'.join(filter(None, names))[-MOST_NAMED:] or 'a text'}"
+        text_of_value = json.loads(value)
         if not is_about:
-            check_whole(json.loads(value), where)
-        if entries.is_left(json.loads(value), KEPT if is_about else ""):
+            check_whole(text_of_value, where)
+        if entries.is_left(text_of_value, KEPT if is_about else ""):
             yield value
             return
         yield '"'
@@ -63,20 +64,13 @@ def json_parts(stream: Iterable[bytes], name: str, fields: Sequence[str], target
         yield '"'
 
     numbered = by_number(tokens, target_language)
-    names = [""]  # of what each object or list that is open stands under, and of the value that follows
     for number, token in enumerate(tokens):
-        if token.kind:
-            names[-1] = token.key
-        elif token.raw in ("{", "["):
-            names.append("")
-        elif token.raw in ("}", "]"):
-            names.pop()
         for key, value in numbered.new.get(number, ()):
             yield f"{json.dumps(key, ensure_ascii=text.isascii())}:{tokens[number + 1].space}"
-            yield from parts_of(tokens[value].raw, [*names[:-1], key])
+            yield from parts_of(tokens[value].raw, [*names_of(tokens, number)[:-1], key])
             yield f",{tokens[number - 1].space}"
         if token.kind == "text":
-            yield from parts_of(tokens[numbered.texts.get(number, number)].raw, names)
+            yield from parts_of(tokens[numbered.texts.get(number, number)].raw, names_of(tokens, number))
         else:
             yield token.raw
     if added := sum(map(len, numbered.new.values())):

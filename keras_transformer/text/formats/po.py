@@ -254,7 +254,7 @@ def fields_of(entry: Entry, plurals: Plurals, marker: str | None, width: int, wh
     and an entry without any new translation stays as it is.
     """
     ending = "\r\n" if entry.lines[-1].endswith("\r\n") else "\n"
-    texts, keywords = entry.texts, ["msgstr"]
+    texts, keywords, syntax = entry.texts, ["msgstr"], syntax_of(entry.flags)
     if len(texts) > 1:
         texts = [text_of_form(texts, numbers, len(plurals)) for numbers in plurals]
         keywords = [f"msgstr[{form}]" for form in range(len(plurals))]
@@ -270,7 +270,7 @@ def fields_of(entry: Entry, plurals: Plurals, marker: str | None, width: int, wh
         return entry.head + "".join(folded(keyword, new or before, width, ending) for keyword, new, before in forms)
 
     for text in texts:
-        yield field_of(text, marker, syntax_of(entry.flags), where, written)
+        yield field_of(text, marker, syntax, where, written)
 
 
 def field_of(
