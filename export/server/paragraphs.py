@@ -18,7 +18,7 @@ from keras_transformer.pieces.languages import check_code, short_code
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.search.scores import NEVER
 from keras_transformer.text.documents import Document, DocumentTranslator
-from keras_transformer.text.formats import FORMATS, PACKED, WITH_FIELDS, WITH_LANGUAGE
+from keras_transformer.text.formats import FORMATS, PACKED, WITH_FIELDS, parts_of_format
 from keras_transformer.text.formats.parts import PLAIN, Field, Part, TranslatedError, bytes_of
 from keras_transformer.text.sentences import require_sentencex, sentences_of
 
@@ -114,8 +114,7 @@ def parts_of(text: bytes, format: str, language: str = "") -> list[Part]:
         raise UserError(f"{FORMAT} is {format!r:.60}; it may be {', '.join(KNOWN_FORMATS)}.")
     parts: list[Part] = []
     with contextlib.suppress(TranslatedError):  # an element that is not closed is in the answer as it is here
-        asked = {"target_language": language} if format in WITH_LANGUAGE else {}
-        parts.extend(FORMATS[format](io.BytesIO(text), "The text", (), **asked))
+        parts.extend(parts_of_format(format, io.BytesIO(text), "The text", (), language))
     return parts
 
 

@@ -28,7 +28,7 @@ from keras_transformer.ground.files import behind_links, check_replaceable, read
 from keras_transformer.pieces.languages import check_code, short_code
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
-from keras_transformer.text.formats import FORMATS, PACKED, WITH_FIELDS, WITH_LANGUAGE, WITH_STATES
+from keras_transformer.text.formats import FORMATS, PACKED, WITH_FIELDS, WITH_LANGUAGE, WITH_STATES, parts_of_format
 from keras_transformer.text.formats.endings import LINES, format_of_name, why_not
 from keras_transformer.text.formats.parts import Field, Part, TranslatedError
 
@@ -57,9 +57,11 @@ class FileArguments(NamedTuple):
     @property
     def of_format(self) -> dict[str, Any]:
         """Arguments that this format alone has."""
-        language = {"target_language": self.target_language} if self.format in WITH_LANGUAGE else {}
-        states = {"states": self.states, "everything": self.everything} if self.format in WITH_STATES else {}
-        return language | states
+        return {"states": self.states, "everything": self.everything} if self.format in WITH_STATES else {}
+
+    def parts(self, stream: Iterable[bytes], name: str) -> Iterator[Part]:
+        """Return the parts of a file, whose name is for errors."""
+        return parts_of_format(self.format, stream, name, self.fields, self.target_language, **self.of_format)
 
     def of_languages(self, source: str, target: str) -> "FileArguments":
         """Return these for a translation between two languages, "" for one that is not told."""
@@ -256,7 +258,7 @@ def road_of_files(files: FileArguments, translator: DocumentTranslator, prefix: 
     numbers_of_texts: list[int] = []  # the number of the first part that has a sentence
 
     def noted_parts(stream: Iterable[bytes], name: str) -> Iterator[Part]:
-        for number, part in enumerate(FORMATS[files.format](stream, name, files.fields, **files.of_format), start=1):
+        for number, part in enumerate(files.parts(stream, name), start=1):
             if not numbers_of_texts and isinstance(part, Field) and any(map(str.isalpha, part.passage.text)):
                 numbers_of_texts.append(number)
             yield part

@@ -28,16 +28,25 @@ class Branch(NamedTuple):
     opening: str
     parts: "Parts"
 
+    @property
+    def selector(self) -> str:
+        return self.opening[:-1].strip()
+
 
 class Message(NamedTuple):
-    """A message: how it begins, the name of its argument, whether # is its number, its branches, and how it ends."""
+    """A message: how it begins, the name of its argument, its kind, its branches, and how it ends."""
 
     head: str
     name: str
-    is_plural: bool
+    kind: str  # "plural", "selectordinal" or "select"
     has_offset: bool
     branches: tuple[Branch, ...]
     tail: str
+
+    @property
+    def is_plural(self) -> bool:
+        """Whether # is its number."""
+        return self.kind != "select"
 
 
 class Sentence(str):
@@ -69,12 +78,12 @@ def pieces_of(line: str) -> Pieces | None:
 
 def without_messages(text: str) -> str:
     """Return a text of the same length in which each message is one word, so that it is inside of one sentence."""
-    return "".join(part if isinstance(part, str) else "m" * len(raw(part)) for part in parts_of_line(text))
+    return "".join(part if isinstance(part, str) else "m" * length_of((part,)) for part in parts_of_line(text))
 
 
-def raw(message: Message) -> str:
-    """Return how a message is written."""
-    return "".join(written((message,)))
+def length_of(parts: "Parts") -> int:
+    """Return how many characters parts have as they are written."""
+    return sum(map(len, written(parts)))
 
 
 def parts_of_line(line: str) -> Parts:
@@ -122,8 +131,7 @@ def message_of(line: str, head: re.Match, pairs: dict[int, int], depth: int) -> 
         place = close + 1
     if not branches or line[place:end].strip():
         return None
-    is_plural = head[2] != "select"
-    return Message(head[0], head[1], is_plural, head[3] is not None, tuple(branches), line[place : end + 1])
+    return Message(head[0], head[1], head[2], head[3] is not None, tuple(branches), line[place : end + 1])
 
 
 def sentences_in(parts: Parts) -> int:

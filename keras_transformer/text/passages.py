@@ -6,6 +6,7 @@ aligned (marks.py). Line breaks, and tags otherwise, stand where they stood in p
 """
 
 import bisect
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -43,6 +44,9 @@ class Token(NamedTuple):
             parts += [self.raw[reached:start], text if text == before else f"{quote}{text}{quote}"]
             reached = end
         return Token("".join([*parts, self.raw[reached:]]), self.text, self.is_mark)
+
+
+Piece = tuple[int, int] | str  # of a passage that is made of another one: text[start:end] of it, or another text
 
 
 class Mark(NamedTuple):
@@ -111,6 +115,23 @@ class Passage:
     def with_inner(self, texts: Iterator[str]) -> "Passage":
         """Return the passage with other texts inside of its marks, as they are written there."""
         return Passage([token.with_inner(texts) for token in self._tokens], self.written, self.where)
+
+    def made_of(self, pieces: Iterable[Piece]) -> "Passage":
+        """Return the passage of these pieces. A mark goes with the character behind it."""
+        tokens = ([Token(piece, piece)] if isinstance(piece, str) else self._tokens_in(*piece) for piece in pieces)
+        return Passage(itertools.chain.from_iterable(tokens), self.written, self.where)
+
+    def _tokens_in(self, start: int, end: int) -> Iterator[Token]:
+        """Yield the tokens of text[start:end], with the marks before each character; at the end those behind it too."""
+        begin, is_last = 0, end == len(self.text)
+        for token in self._tokens:
+            stop = begin + len(token.text)
+            if begin < end and stop > start and token.raw == token.text:
+                part = token.text[max(start - begin, 0) : end - begin]
+                yield token._replace(raw=part, text=part)
+            elif start <= begin < end or (is_last and begin == end):
+                yield token
+            begin = stop
 
     def raw_start(self, place: int) -> int:
         """Where text[place:] begins in `raw`: after the marks before it."""

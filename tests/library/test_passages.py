@@ -55,6 +55,19 @@ def test_a_line_and_its_marks_are_all_that_is_written_between_its_ends(tokens, d
     assert list(line.marks) == sorted(line.marks, key=lambda mark: mark.start)
 
 
+@settings(max_examples=150, deadline=None)
+@given(TOKENS, st.data())
+def test_a_passage_cut_into_pieces_is_made_of_them(tokens, data):
+    passage = Passage([*tokens, Token("many", "many"), *tokens])
+    length = len(passage.text)
+    cuts = sorted({0, length, *data.draw(st.lists(st.integers(0, length)))})
+    pieces = list(itertools.pairwise(cuts))
+    assert passage.made_of(pieces).raw == passage.raw
+    new = passage.made_of([*pieces[:1], "new", *pieces[1:]])
+    assert sorted(new.raw) == sorted(passage.raw + "new")
+    assert new.text == f"{passage.text[: cuts[1]]}new{passage.text[cuts[1] :]}"
+
+
 LEAVES = st.sampled_from([[Token("a", "a")], [Token("é", "é")], [Token("<br>", "", True)]])
 NESTED = st.recursive(
     LEAVES,

@@ -48,8 +48,9 @@ def test_a_broken_line_ends_the_command_after_those_before_it(run):
         (["--state", "new"], "--state and --all are for --format xliff and po and ts: leave them out, or give one"),
         (["--format", "html", "--all"], "--state and --all are for --format xliff and po"),
         (
-            ["--format", "po", "--target-language", "de"],
-            "--target-language is for --format xliff and json and android and ts: leave it out",
+            ["--format", "html", "--target-language", "de"],
+            "--target-language is for --format xliff and json and android and ts and po and strings and properties and "
+            "jsonl and tsv: leave it out",
         ),
         (["--format", "xliff", "--target-language", "German"], "The language is 'German': give its code"),
         (["--format", "jsonl"], "--format jsonl needs the fields that are translated"),

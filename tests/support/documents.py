@@ -2,7 +2,7 @@
 
 from keras_transformer.pieces.translation import Translation
 from keras_transformer.text.documents import DocumentTranslator
-from keras_transformer.text.formats import FORMATS
+from keras_transformer.text.formats import parts_of_format
 from keras_transformer.text.formats.parts import Field
 
 LETTERS = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -27,11 +27,13 @@ def translated(parts, of_line):
     return "".join(part.laid_out(next(documents).text) if isinstance(part, Field) else part for part in parts)
 
 
-def through(name, text, of_line, fields=("text",), **options):
+def through(name, text, of_line, fields=("text",), target_language="", **options):
     """What is written for a file of a format; options: those of the format."""
     import io
 
-    return translated(FORMATS[name](io.BytesIO(text.encode()), "file", fields, **options), of_line)
+    return translated(
+        parts_of_format(name, io.BytesIO(text.encode()), "file", fields, target_language, **options), of_line
+    )
 
 
 def texts_of(name, text, fields=("text",)):

@@ -1,12 +1,14 @@
 """The formats of files that `keras-transformer translate --format` reads and writes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from keras_transformer.text.formats.android import android_parts
 from keras_transformer.text.formats.docx import docx_parts, packed
 from keras_transformer.text.formats.html import html_parts
 from keras_transformer.text.formats.json_texts import json_parts
 from keras_transformer.text.formats.markdown import markdown_parts
+from keras_transformer.text.formats.message_forms import with_forms
 from keras_transformer.text.formats.parts import Part
 from keras_transformer.text.formats.plain import text_parts
 from keras_transformer.text.formats.po import po_parts
@@ -38,5 +40,15 @@ FORMATS: dict[str, Callable[..., Iterator[Part]]] = {
 PACKED: dict[str, Callable[[bytes], bytes]] = {"docx": packed}  # what makes a file of what is written for its parts
 WITH_FIELDS = "jsonl", "tsv"
 WITH_STATES = "xliff", "po", "ts"  # whose translations are in the file, and have states
-WITH_FORMS = "json", "android", "ts"  # of numbers of things, as the language of the output has them
-WITH_LANGUAGE = "xliff", *WITH_FORMS  # what the language of the output concerns
+TOLD_LANGUAGE = "xliff", "json", "android", "ts"  # whose functions are told that of the output
+WITH_MESSAGES = "xliff", "json", "android", "po", "strings", "properties", "jsonl", "tsv"  # of ICU, by numbers
+WITH_LANGUAGE = tuple(dict.fromkeys((*TOLD_LANGUAGE, *WITH_MESSAGES)))  # what the language of the output concerns
+
+
+def parts_of_format(
+    format: str, stream: Iterable[bytes], name: str, fields: Sequence[str], language: str, **options: Any
+) -> Iterator[Part]:
+    """Return the parts of a file of a format, with the forms of numbers of a language, "" for one that is not known."""
+    told = {"target_language": language} if format in TOLD_LANGUAGE else {}
+    parts = FORMATS[format](stream, name, fields, **told, **options)
+    return with_forms(parts, name, language) if format in WITH_MESSAGES else parts

@@ -6,17 +6,18 @@ import re
 from keras_transformer.text.messages import is_sentence, parts_of_line, written
 from keras_transformer.text.syntaxes import PLACEHOLDER
 
+CATEGORIES = {f"{selector}{{" for selector in ("zero", "one", "two", "few", "many", "=1")}  # message_forms.py adds them
 BY_NAME = re.compile(r"[({$]\w|%\d")  # what may stand in another order
 
 
 def has_filled_in(source: str, translation: str, syntax: re.Pattern[str] = PLACEHOLDER) -> bool:
     """Return whether a translation has the placeholders of a source, those without name or number in their order.
 
-    Of ICU messages with branches it has the same arguments and selectors.
+    Of ICU messages with branches it has the same arguments and selectors, and perhaps more categories of numbers.
     """
-    structures = [structure_of(text) for text in (source, translation)]
-    if any(structures):
-        return structures[0] == structures[1]
+    messages, translated = structure_of(source), structure_of(translation)
+    if messages or translated:
+        return messages <= translated and translated - messages <= CATEGORIES and bool(messages)
     theirs, ours = (
         [found[0].replace(" ", "") for found in syntax.finditer(text) if found[0] != "%%"]
         for text in (source, translation)
@@ -27,7 +28,7 @@ def has_filled_in(source: str, translation: str, syntax: re.Pattern[str] = PLACE
 
 
 def structure_of(text: str) -> set[str]:
-    """Return what messages in a text consist of beside texts: "{n, plural," and "one {"; nothing without one."""
+    """Return what messages in a text consist of beside texts: "{n,plural," and "one{"; nothing without one."""
     parts = parts_of_line(text)
     pieces = written(parts) if len(parts) > 1 else ()
-    return {" ".join(piece.split()) for piece in pieces if not is_sentence(piece) and "{" in piece}
+    return {"".join(piece.split()) for piece in pieces if not is_sentence(piece) and "{" in piece}

@@ -5,7 +5,7 @@ https://doc.qt.io/qt-6/i18n-plural-rules.html.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from keras_transformer.pieces.languages import short_code
 from keras_transformer.text.formats.filled_in import has_filled_in
@@ -68,15 +68,18 @@ def forms_of_qt(language: str) -> int:
     return FORMS_OF_QT.get(code_of(language), 2)
 
 
-def text_for(category: str, texts: Mapping[str, str], language: str) -> str:
+def text_for(
+    category: str, texts: Mapping[str, str], language: str, has_same: Callable[[str, str], bool] = has_filled_in
+) -> str:
     """Return which of the categories of a source has the text for one of another language.
 
-    That for 1 is right only if the category is for nothing else, or if the text has its number: "%d dog".
+    That for 1 is right only if the category is for nothing else, or if the text has its number: "%d dog". has_same:
+    whether a text has what is filled into another one.
     """
     marked = FORMS.get(language.lower().replace("-", "_"), FORMS.get(code_of(language), (category,)))
     if category in texts and category in marked:
         return category
-    if f"{ONE}+" in marked and category == ONE and ONE in texts and has_filled_in(texts[ONE], texts.get(OTHER, "")):
+    if f"{ONE}+" in marked and category == ONE and ONE in texts and has_same(texts[ONE], texts.get(OTHER, "")):
         return ONE
     return OTHER
 
