@@ -71,7 +71,7 @@ class Line(NamedTuple):
         return with_signs(self.text, [(mark.start, mark.raw) for mark in self.marks])
 
 
-LINE_BREAK = re.compile(r"(?<![ \t])[ \t]*+(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])[ \t]*")
+LINE_BREAK = re.compile(r"(?<![ \t])[ \t]*+(?:(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])[ \t]*+)++")  # or several
 
 
 class Passage:
