@@ -57,11 +57,13 @@ class FileArguments(NamedTuple):
     @property
     def of_format(self) -> dict[str, Any]:
         """Arguments that this format alone has."""
-        return {"states": self.states, "everything": self.everything} if self.format in WITH_STATES else {}
+        language = {"target_language": self.target_language} if self.format in WITH_LANGUAGE else {}
+        states = {"states": self.states, "everything": self.everything} if self.format in WITH_STATES else {}
+        return language | states
 
     def parts(self, stream: Iterable[bytes], name: str) -> Iterator[Part]:
         """Return the parts of a file, whose name is for errors."""
-        return parts_of_format(self.format, stream, name, self.fields, self.target_language, **self.of_format)
+        return parts_of_format(self.format, stream, name, self.fields, **self.of_format)
 
     def of_languages(self, source: str, target: str) -> "FileArguments":
         """Return these for a translation between two languages, "" for one that is not told."""

@@ -160,7 +160,7 @@ def translate_input(
 
     def described() -> dict[str, Any]:
         of_files = {"format": files.format, "fields": files.fields, "language": files.language}
-        of_files |= files.of_format | {"target_language": files.target_language}
+        of_files |= files.of_format
         return work() | of_files | asked.described() | written._asdict()
 
     with cut_lines.warning(advice, *warnings):

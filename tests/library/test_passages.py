@@ -113,7 +113,14 @@ def test_the_half_of_a_pair_at_an_end_is_part_of_a_sentence_that_has_the_other_h
 
 @pytest.mark.parametrize(
     "text, shown",
-    [("犬\n犬", "犬犬"), ("犬 \n犬", "犬犬"), ("犬\na", "犬 a"), ("a\n犬", "a 犬"), ("a\r\n\r\nb", "a b"), ("a \n \nb", "a b")],
+    [
+        ("犬\n犬", "犬犬"),
+        ("犬 \n犬", "犬犬"),
+        ("犬\na", "犬 a"),
+        ("a\n犬", "a 犬"),
+        ("a\r\n\r\nb", "a b"),
+        ("a \n \nb", "a b"),
+    ],
 )
 def test_a_line_break_is_a_space_but_between_two_characters_that_are_written_without(text, shown):
     assert Passage([Token(text, text)]).line(0, len(text)).text == shown

@@ -46,9 +46,9 @@ WITH_LANGUAGE = tuple(dict.fromkeys((*TOLD_LANGUAGE, *WITH_MESSAGES)))  # what t
 
 
 def parts_of_format(
-    format: str, stream: Iterable[bytes], name: str, fields: Sequence[str], language: str, **options: Any
+    format: str, stream: Iterable[bytes], name: str, fields: Sequence[str], target_language: str = "", **options: Any
 ) -> Iterator[Part]:
     """Return the parts of a file of a format, with the forms of numbers of a language, "" for one that is not known."""
-    told = {"target_language": language} if format in TOLD_LANGUAGE else {}
+    told = {"target_language": target_language} if format in TOLD_LANGUAGE else {}
     parts = FORMATS[format](stream, name, fields, **told, **options)
-    return with_forms(parts, name, language) if format in WITH_MESSAGES else parts
+    return with_forms(parts, name, target_language) if format in WITH_MESSAGES else parts

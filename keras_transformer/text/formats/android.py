@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.ground.errors import InputError
 from keras_transformer.text.formats.entries import KEPT, Entries, field_of, with_tags_as_marks
+from keras_transformer.text.formats.filled_in import has_filled_in
 from keras_transformer.text.formats.parts import CODE_UNITS, Notation, Part, character_of, unescaped
 from keras_transformer.text.formats.plurals import ORDER, OTHER, categories_of, text_for
 from keras_transformer.text.formats.xml_events import Element, XmlText
@@ -159,11 +160,11 @@ class Resources:
             while lacking and (category == OTHER or ORDER.index(lacking[0]) < ORDER.index(category)):
                 new = lacking.pop(0)
                 yield between
-                yield from self.form(new, item, items[text_for(new, texts, self.language)])
+                yield from self.form(new, item, items[text_for(new, texts, self.language, has_filled_in)])
                 between = between[len(between.rstrip()) :]
             if category in self.categories:
                 yield between
-                yield from self.form(category, item, items[text_for(category, texts, self.language)])
+                yield from self.form(category, item, items[text_for(category, texts, self.language, has_filled_in)])
             else:
                 yield between.rstrip()
         yield self.xml.raw(reached, element.last + 1)

@@ -3,10 +3,11 @@
 import collections
 import re
 
+from keras_transformer.text.formats.plurals import EXACTLY, ONE, ORDER, OTHER
 from keras_transformer.text.messages import is_sentence, parts_of_line, written
 from keras_transformer.text.syntaxes import PLACEHOLDER
 
-CATEGORIES = {f"{selector}{{" for selector in ("zero", "one", "two", "few", "many", "=1")}  # message_forms.py adds them
+ADDED = {f"{selector}{{" for selector in {*ORDER, EXACTLY[ONE]} - {OTHER}}  # what message_forms.py adds
 BY_NAME = re.compile(r"[({$]\w|%\d")  # what may stand in another order
 
 
@@ -17,7 +18,7 @@ def has_filled_in(source: str, translation: str, syntax: re.Pattern[str] = PLACE
     """
     messages, translated = structure_of(source), structure_of(translation)
     if messages or translated:
-        return messages <= translated and translated - messages <= CATEGORIES and bool(messages)
+        return messages <= translated and translated - messages <= ADDED and bool(messages)
     theirs, ours = (
         [found[0].replace(" ", "") for found in syntax.finditer(text) if found[0] != "%%"]
         for text in (source, translation)

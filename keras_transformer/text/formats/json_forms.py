@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from keras_transformer.ground.notations import json_of
+from keras_transformer.text.formats.filled_in import has_filled_in
 from keras_transformer.text.formats.plurals import ONE, ORDER, OTHER, categories_of, text_for
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"(\s*+:)?+|[\[\]{},]|[^"\[\]{},]++')
@@ -85,7 +86,7 @@ def by_number(tokens: Sequence[Token], language: str) -> ByNumber:
     told = ByNumber({}, {}, bool(found_groups) and not categories)
     for (_, name), of_category in found_groups.items() if categories else ():
         texts = {category: json_of(tokens[number].raw) for category, number in of_category.items()}
-        taken = {category: of_category[text_for(category, texts, language)] for category in categories}
+        taken = {category: of_category[text_for(category, texts, language, has_filled_in)] for category in categories}
         told.texts.update({number: taken.get(category, number) for category, number in of_category.items()})
         lacking = [(f"{name}_{category}", taken[category]) for category in categories if category not in of_category]
         told.new[key_before(tokens, of_category[OTHER])] = lacking

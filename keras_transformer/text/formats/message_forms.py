@@ -7,13 +7,11 @@ import logging
 from collections.abc import Iterable, Iterator
 
 from keras_transformer.text.formats.parts import Field, Part
-from keras_transformer.text.formats.plurals import ONE, OTHER, categories_of, text_for
+from keras_transformer.text.formats.plurals import EXACTLY, ONE, OTHER, categories_of, text_for
 from keras_transformer.text.messages import Message, Parts, length_of, lost, messages_in, parts_of_line, written
 from keras_transformer.text.passages import Piece
 
 log = logging.getLogger("keras_transformer")
-
-EXACTLY = {"zero": "=0", ONE: "=1", "two": "=2"}  # what Flutter takes for the same as the category
 
 
 def with_forms(parts: Iterable[Part], name: str, language: str) -> Iterator[Part]:

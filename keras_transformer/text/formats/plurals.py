@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Mapping
 
 from keras_transformer.pieces.languages import short_code
-from keras_transformer.text.formats.filled_in import has_filled_in
 from keras_transformer.text.messages import without_messages
 from keras_transformer.text.syntaxes import PLACEHOLDER
 
 OTHER, ONE = "other", "one"
 ORDER = ("zero", ONE, "two", "few", "many", OTHER)
+EXACTLY = {"zero": "=0", ONE: "=1", "two": "=2"}  # what ICU has for a number alone, and Flutter for the category too
 # Categories by language. With a "+", one is for further whole numbers too, as in French, where "one" is 0 as well
 CLDR = {
     "other": "bm bo dz hnj id ig ii ja jbo jv kea km ko lkt lo ms my nqo osa sah ses sg su th to tpi wo yo yue zh",
@@ -68,9 +68,7 @@ def forms_of_qt(language: str) -> int:
     return FORMS_OF_QT.get(code_of(language), 2)
 
 
-def text_for(
-    category: str, texts: Mapping[str, str], language: str, has_same: Callable[[str, str], bool] = has_filled_in
-) -> str:
+def text_for(category: str, texts: Mapping[str, str], language: str, has_same: Callable[[str, str], bool]) -> str:
     """Return which of the categories of a source has the text for one of another language.
 
     That for 1 is right only if the category is for nothing else, or if the text has its number: "%d dog". has_same:
