@@ -6,8 +6,17 @@ import tensorflow as tf
 
 from export.server import paragraphs
 from export.server.errors import RequestError
-from export.server.paragraphs import MOST_SENTENCES, SPANS, has_spans, lines_in, run_paragraphs, with_paragraphs
+from export.server.paragraphs import (
+    MOST_SENTENCES,
+    SPANS,
+    has_spans,
+    lines_in,
+    parts_of,
+    run_paragraphs,
+    with_paragraphs,
+)
 from export.server.signature import Signature, Tensor
+from keras_transformer.text.formats.parts import Field
 
 TEXT = "A dog runs.  It is\nbrown.\r\n\r\n - The end."
 RANKED = ("translations", "scores", "log_probabilities", "pieces", "is_cut")
@@ -113,6 +122,22 @@ def test_spans_are_answered_only_if_somebody_asks():
     assert has_spans(("score", SPANS), {"paragraphs": np.array([True])}, False) == ("score", SPANS)
     assert has_spans(("score", SPANS), {"paragraphs": np.array([False])}, True) == ("score", SPANS)
     assert has_spans(("score",), {}, False) == ("score",)
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("json", '{"a": "{n, plural, other {# dogs}}"}'),
+        ("json", '{"a_one": "a dog", "a_other": "dogs"}'),
+        ("android", '<resources><plurals name="a"><item quantity="other">dogs</item></plurals></resources>'),
+    ],
+)
+def test_a_text_gets_the_forms_of_numbers_of_the_language_of_its_output(format, text):
+    def count(language):
+        parts = parts_of(text.encode(), format, language)
+        return "".join(part.passage.raw if isinstance(part, Field) else part for part in parts).count("dogs")
+
+    assert count("pl") - count("de") == 2  # few and many
 
 
 def test_a_text_of_too_many_sentences_is_refused():

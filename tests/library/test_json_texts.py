@@ -57,6 +57,7 @@ def test_a_line_break_inside_of_a_wrapped_sentence_stays_an_escape():
         ("{n, plural, one {a dog} other {# dogs}}", "{n, plural, one {ein Hund}}", False),
         ("{n, plural, one {a dog} other {# dogs}}", "Hunde", False),
         ("{n, plural, other {# dogs}}", "{n, plural, few {# Hunde} other {# Hunde}}", True),
+        ("{n, plural, one {a dog}}", "{n, plural, one {ein Hund} other {# Hunde}}", False),
         ("{n, plural, other {# dogs}}", "{n, plural, viele {# Hunde} other {# Hunde}}", False),
         ("{{count}} dogs and {name}", "{name} und {{count}} Hunde", True),
         ("{{count}} dogs", "{{Zahl}} Hunde", False),

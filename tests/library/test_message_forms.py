@@ -72,6 +72,10 @@ def test_a_message_that_has_what_a_language_needs_stays_as_it_is(language):
             "{n, plural, offset:1 =1 {You} one {You and # dogs} few {You and # dogs} many {You and # dogs} "
             "other {You and # dogs}}",
         ),
+        (  # whose one was for no number
+            "{n, plural, =1 {Rex} one {a dog} other {# dogs}}",
+            "{n, plural, =1 {Rex} one {# dogs} few {# dogs} many {# dogs} other {# dogs}}",
+        ),
         (  # =1 does not count the offset
             "{n, plural, offset:1 one {a dog} other {# dogs}}",
             "{n, plural, offset:1  one {# dogs} few {# dogs} many {# dogs} other {# dogs}}",
@@ -87,6 +91,18 @@ def test_a_message_that_has_what_a_language_needs_stays_as_it_is(language):
 )
 def test_messages_in_russian(message, russian):
     assert in_language(message, "ru") == russian
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_is_said_of_none_one_and_two_is_said_of_these_alone_if_the_language_can_say_it(language):
+    """ICU asks a branch for a number before that of its category, which may be for 10 (Latvian) or 102 (Slovenian)."""
+    said = {"zero": "none", "one": "a dog", "two": "a pair"}
+    branches = " ".join(f"{category} {{{text}}}" for category, text in said.items())
+    message = in_language(f"{{n, plural, {branches} other {{# dogs}}}}", language)
+    texts = dict(zip(NUMBERS, formatted(message, language), strict=True))
+    for number, (category, text) in enumerate(said.items()):
+        has_it = category in categories_of(language)
+        assert {each for each, found in texts.items() if found == text} == ({number} if has_it else set()), text
 
 
 def test_each_branch_is_translated_and_one_that_a_translation_lacks_is_noticed(caplog):

@@ -3,11 +3,11 @@
 import collections
 import re
 
-from keras_transformer.text.formats.plurals import EXACTLY, ONE, ORDER, OTHER
+from keras_transformer.text.formats.plurals import EXACTLY, ORDER, OTHER
 from keras_transformer.text.messages import is_sentence, parts_of_line, written
 from keras_transformer.text.syntaxes import PLACEHOLDER
 
-ADDED = {f"{selector}{{" for selector in {*ORDER, EXACTLY[ONE]} - {OTHER}}  # what message_forms.py adds
+ADDED = {f"{selector}{{" for selector in {*ORDER, *EXACTLY.values()} - {OTHER}}  # what message_forms.py adds
 BY_NAME = re.compile(r"[({$]\w|%\d")  # what may stand in another order
 
 

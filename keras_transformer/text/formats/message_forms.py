@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Iterator
 
 from keras_transformer.text.formats.parts import Field, Part
-from keras_transformer.text.formats.plurals import EXACTLY, ONE, OTHER, categories_of, text_for
+from keras_transformer.text.formats.plurals import EXACTLY, OTHER, categories_of, text_for
 from keras_transformer.text.messages import Message, Parts, length_of, lost, messages_in, parts_of_line, written
 from keras_transformer.text.passages import Piece
 
@@ -18,9 +18,9 @@ def with_forms(parts: Iterable[Part], name: str, language: str) -> Iterator[Part
     """Yield the parts of a file, of whose fields each message has a branch for every category of a language.
 
     A new branch has the text of `other`. So has `one` if it is for 21 too, as in Russian, and has no number; what it
-    said is then in the branch =1. A category beside a branch for its number, such as =0, is not added. Ordinal numbers
-    have categories of their own, and keep their branches. How many messages got some, or that the language is not
-    known, is logged at the end.
+    said is then in the branch =1, and likewise what `zero` and `two` said. A category beside a branch for its number,
+    such as =0, is not added. Ordinal numbers have categories of their own, and keep their branches. How many messages
+    got some, or that the language is not known, is logged at the end.
     """
     is_known, changed, are_left = bool(categories_of(language)), 0, False
     for part in parts:
@@ -97,9 +97,9 @@ def branches_in(message: Message, language: str) -> list[tuple[str, int]]:
             lacking = [each for each in taken if numbers.keys().isdisjoint((each, EXACTLY.get(each)))]
             branches += [(each, numbers[taken[each]]) for each in lacking]
         of_category = numbers[taken.get(selector, selector)]
-        is_lost = selector == ONE and of_category != number and EXACTLY[ONE] not in numbers
+        is_lost = of_category != number and EXACTLY[selector] not in numbers
         if is_lost and not message.has_offset:  # which =1 does not know
-            branches.append((EXACTLY[ONE], number))
+            branches.append((EXACTLY[selector], number))
         branches.append((selector, of_category))
     return branches
 
